@@ -1,0 +1,3 @@
+module github.com/sandbox-exec-shim/sandbox-exec-shim
+
+go 1.26
