@@ -1,0 +1,220 @@
+package pathcheck
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+// A Location is where a path leads once every symlink in it is followed.
+type Location struct {
+	// Path is absolute, clean, and free of symlinks as far as it exists.
+	Path string
+	// Exists is false when a component is missing or may not be looked up;
+	// the rest of Path is then taken as it stands in the text.
+	Exists bool
+	// Info describes the inode when Exists.
+	Info Info
+	// Above holds the existing directories strictly above Path, "/" first.
+	Above []Place
+	// Links holds the location of each symlink that was followed.
+	Links []string
+}
+
+// A Place is an existing directory and its identity.
+type Place struct {
+	Path string
+	ID   ID
+}
+
+// MaxLinks is how many symlinks one resolution follows, as in path_resolution(7).
+const MaxLinks = 40
+
+// Errors of [Resolve]; use errors.Is.
+var (
+	ErrNotAbsolute = errors.New("not an absolute path")
+	ErrNotDir      = syscall.ENOTDIR
+	ErrLoop        = syscall.ELOOP
+	// ErrDotDot is a ".." behind a component that does not exist.
+	ErrDotDot = errors.New(`".." behind a directory that does not exist`)
+)
+
+// Resolve follows path through t as the kernel would, by component, and holds
+// at most two nodes open. path must be absolute; it need not be clean: ".."
+// is taken physically, behind the symlink before it. A missing tail is no
+// error, a non-directory in the middle is ([ErrNotDir]), and so is a loop
+// ([ErrLoop]).
+func Resolve(t Tree, path string) (Location, error) {
+	if !strings.HasPrefix(path, "/") {
+		return Location{}, ErrNotAbsolute
+	}
+	r := resolver{tree: t, rest: split(path)}
+	defer r.close()
+	if err := r.start(nil); err != nil {
+		return Location{}, err
+	}
+	for len(r.rest) > 0 {
+		name := r.rest[0]
+		r.rest = r.rest[1:]
+		if err := r.step(name); err != nil {
+			return Location{}, err
+		}
+		if r.missing {
+			break
+		}
+	}
+	return r.location()
+}
+
+type resolver struct {
+	tree    Tree
+	rest    []string
+	names   []string // components of the place reached
+	ids     []ID     // identities: ids[0] is "/", ids[i] that of names[:i]
+	cur     Node
+	links   []string
+	missing bool
+	tail    []string
+}
+
+func (r *resolver) close() {
+	if r.cur != nil {
+		r.cur.Close()
+		r.cur = nil
+	}
+}
+
+// start goes to "/" and from there down names, which hold no symlink.
+func (r *resolver) start(names []string) error {
+	r.close()
+	root, err := r.tree.Root()
+	if err != nil {
+		return err
+	}
+	r.cur, r.names, r.ids = root, nil, []ID{root.Info().ID}
+	for _, name := range names {
+		next, err := r.cur.Open(name)
+		if err != nil {
+			return fmt.Errorf("open %q again: %w", name, err)
+		}
+		r.enter(name, next)
+	}
+	return nil
+}
+
+func (r *resolver) enter(name string, next Node) {
+	r.cur.Close()
+	r.cur = next
+	r.names = append(r.names, name)
+	r.ids = append(r.ids, next.Info().ID)
+}
+
+func (r *resolver) step(name string) error {
+	if r.cur.Info().Kind != Directory {
+		return fmt.Errorf("%q: %w", pathOf(r.names), ErrNotDir)
+	}
+	if name == ".." {
+		if len(r.names) == 0 {
+			return nil
+		}
+		return r.start(append([]string(nil), r.names[:len(r.names)-1]...))
+	}
+	next, err := r.cur.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		r.missing = true
+		r.tail = append([]string{name}, r.rest...)
+		for _, c := range r.tail {
+			if c == ".." {
+				return ErrDotDot
+			}
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	if next.Info().Kind != Symlink {
+		r.enter(name, next)
+		return nil
+	}
+	defer next.Close()
+	r.links = append(r.links, pathOf(append(append([]string(nil), r.names...), name)))
+	if len(r.links) > MaxLinks {
+		return ErrLoop
+	}
+	text, err := next.ReadLink()
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		return fs.ErrNotExist
+	}
+	r.rest = append(split(text), r.rest...)
+	if strings.HasPrefix(text, "/") {
+		return r.start(nil)
+	}
+	return nil
+}
+
+func (r *resolver) location() (Location, error) {
+	loc := Location{
+		Path:   pathOf(append(append([]string(nil), r.names...), r.tail...)),
+		Exists: !r.missing,
+		Links:  r.links,
+	}
+	above := len(r.ids)
+	if loc.Exists {
+		loc.Info = r.cur.Info()
+		above--
+	} else if r.cur.Info().Kind != Directory {
+		return Location{}, fmt.Errorf("%q: %w", pathOf(r.names), ErrNotDir)
+	}
+	for i := range above {
+		loc.Above = append(loc.Above, Place{Path: pathOf(r.names[:i]), ID: r.ids[i]})
+	}
+	return loc, nil
+}
+
+// split returns the components of a path without empty ones and ".".
+func split(path string) []string {
+	var out []string
+	for c := range strings.SplitSeq(path, "/") {
+		if c != "" && c != "." {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func pathOf(names []string) string { return "/" + strings.Join(names, "/") }
+
+// Lookup opens the place at path, which must be absolute, clean and free of
+// symlinks; a symlink in it is [ErrLoop]. It holds at most two nodes open.
+func Lookup(t Tree, path string) (Node, error) {
+	cur, err := t.Root()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range split(path) {
+		if k := cur.Info().Kind; k != Directory {
+			cur.Close()
+			if k == Symlink {
+				return nil, ErrLoop
+			}
+			return nil, ErrNotDir
+		}
+		next, err := cur.Open(name)
+		cur.Close()
+		if err != nil {
+			return nil, err
+		}
+		cur = next
+	}
+	if cur.Info().Kind == Symlink {
+		cur.Close()
+		return nil, ErrLoop
+	}
+	return cur, nil
+}
