@@ -2,4 +2,7 @@ module github.com/sandbox-exec-shim/sandbox-exec-shim
 
 go 1.26.0
 
-require golang.org/x/sys v0.50.0 // indirect
+require (
+	github.com/google/go-cmp v0.7.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)
