@@ -1,12 +1,15 @@
 package rules
 
+import "strconv"
+
 // DefaultPolicyEnv is the environment variable that carries the policy, unless
 // another name was chosen at install time.
 const DefaultPolicyEnv = "SANDBOX_EXEC_SHIM_POLICY"
 
 // A Policy is what one launch was asked to hold, decoded and validated.
 // A value that came from [Parse] has its defaults filled in; paths are
-// absolute and lexically clean, and not resolved.
+// absolute, without empty and "." components, and not resolved: they may hold
+// "..", which counts from where a symbolic link before it leads.
 type Policy struct {
 	// Version is 1.
 	Version int
@@ -24,7 +27,9 @@ type Policy struct {
 	// directory in which the launch must be able to make files.
 	Frozen FrozenMode
 
-	Scope        Scope
+	Scope Scope
+	// Capabilities is by default restricted when something is hidden, and
+	// keep when the policy confines nothing.
 	Capabilities CapabilityMode
 	Env          EnvChange
 
@@ -38,7 +43,7 @@ type Policy struct {
 
 // An Entry is one element of hidden, exposed or precreate: a plain path.
 type Entry struct {
-	// Path is absolute and lexically clean.
+	// Path is absolute and clean but for "..", see [Policy].
 	Path string
 	// Key names the entry in messages, for example "hidden[2]".
 	Key string
@@ -84,7 +89,7 @@ type EnvVar struct{ Name, Value string }
 // A Destination is where a line of output goes: a file or an inherited
 // descriptor. The zero value means nowhere.
 type Destination struct {
-	// Path is absolute and clean, or "".
+	// Path is absolute and clean as an Entry's, or "".
 	Path string
 	// FD is the number of an inherited descriptor when IsFD is set.
 	FD   int
@@ -93,6 +98,15 @@ type Destination struct {
 
 // IsZero reports whether the destination means nowhere.
 func (d Destination) IsZero() bool { return d.Path == "" && !d.IsFD }
+
+// String returns the destination as a policy writes it: the path, "fd:N", or
+// "" for nowhere.
+func (d Destination) String() string {
+	if d.IsFD {
+		return "fd:" + strconv.Itoa(d.FD)
+	}
+	return d.Path
+}
 
 // A LogConfig is the value of the policy key "log".
 type LogConfig struct {
@@ -104,5 +118,5 @@ type LogConfig struct {
 // Confines reports whether the policy asks for any confinement at all.
 // Without it the launch is not touched.
 func (p *Policy) Confines() bool {
-	return len(p.Hidden) > 0
+	return len(p.Hidden) > 0 || p.Capabilities == CapabilitiesRestricted
 }

@@ -1,0 +1,192 @@
+package rules
+
+import (
+	"bytes"
+	"io"
+	"slices"
+)
+
+// An Options says how a policy is read.
+type Options struct {
+	// PolicyEnv is the name of the variable that carries the policy, which
+	// the policy's own env may not touch. "" means [DefaultPolicyEnv].
+	PolicyEnv string
+	// Open opens a policy file for [Load]. The path is absolute and not
+	// cleaned. nil means [OpenRegular].
+	Open func(path string) (io.ReadCloser, error)
+}
+
+// notYet are the keys that version 1 defines and this version refuses, with
+// the one value of each that asks for nothing and is therefore taken.
+var notYet = [...]struct{ key, harmless string }{
+	{"audit", `false`},
+	{"commandCheck", `"off"`},
+	{"descriptors", `"keep"`},
+	{"isolate", `[]`},
+	{"network", `"allow"`},
+	{"profile", ``},
+	{"root", ``},
+	{"toolchainDirs", ``},
+	{"workspace", ``},
+	{"writable", ``},
+}
+
+// besideHidden are the keys that confine in another way than hidden does.
+// With scope unrestricted none of them may be given, whatever its value.
+var besideHidden = [...]string{
+	"capabilities", "commandCheck", "descriptors", "isolate", "network",
+	"toolchainDirs", "workspace", "writable",
+}
+
+const notSupported = "not supported by this version"
+
+// Parse decodes and validates the text of a policy that [DefaultPolicyEnv]
+// carries. The error is an [*Error].
+func Parse(data []byte) (*Policy, error) { return Options{}.Parse(data) }
+
+// Parse decodes and validates the text of a policy. The error is an [*Error].
+func (o Options) Parse(data []byte) (*Policy, error) {
+	if len(data) > maxText {
+		return nil, &Error{Msg: "larger than 1 MiB"}
+	}
+	members, err := split(data)
+	if err != nil {
+		return nil, err
+	}
+	if o.PolicyEnv == "" {
+		o.PolicyEnv = DefaultPolicyEnv
+	}
+	if !slices.ContainsFunc(members, func(m member) bool { return m.key == "version" }) {
+		return parseUnversioned()
+	}
+	return o.parseV1(data, members)
+}
+
+// parseUnversioned is the place of the policy form that has no version. Its
+// keys are optional in another way, so no policy may fall into it by accident.
+func parseUnversioned() (*Policy, error) {
+	return nil, &Error{Key: "version", Msg: `missing (add "version":1)`}
+}
+
+// A member is one member of the policy object; its value is data[start:end].
+type member struct {
+	key        string
+	start, end int
+}
+
+// split finds the members of the policy. After it the text is known to be one
+// JSON object without duplicate keys, of bounded depth.
+func split(data []byte) ([]member, error) {
+	var members []member
+	r := &reader{data: data}
+	err := r.object("", "not a JSON object", func(name string) error {
+		start := r.pos
+		if err := r.skip(1); err != nil {
+			return err
+		}
+		members = append(members, member{name, start, r.pos})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.next(); r.pos < len(data) {
+		return nil, &Error{Msg: "data after the policy" + offset(r.pos)}
+	}
+	return members, nil
+}
+
+func (o Options) parseV1(data []byte, members []member) (*Policy, error) {
+	p := &Policy{Required: true, Frozen: FrozenRefuse, Scope: ScopeLocal}
+	for _, m := range members {
+		r := &reader{data: data[:m.end], pos: m.start}
+		if err := o.decodeMember(p, r, m.key); err != nil {
+			return nil, err
+		}
+	}
+	if p.Scope == ScopeUnrestricted {
+		for _, m := range members {
+			if slices.Contains(besideHidden[:], m.key) {
+				return nil, &Error{Key: m.key, Msg: `not allowed with scope "unrestricted"`}
+			}
+		}
+	}
+	if len(p.Exposed) > 0 && len(p.Hidden) == 0 {
+		e := p.Exposed[0]
+		return nil, &Error{Key: e.Key, Path: e.Path, Msg: "exposed, but nothing is hidden"}
+	}
+	if p.Capabilities == "" {
+		p.Capabilities = defaultCapabilities(p)
+	}
+	return p, nil
+}
+
+// defaultCapabilities is restricted when the policy confines in some way.
+func defaultCapabilities(p *Policy) CapabilityMode {
+	if len(p.Hidden) > 0 {
+		return CapabilitiesRestricted
+	}
+	return CapabilitiesKeep
+}
+
+// decodeMember reads the value of one key of version 1 into p.
+func (o Options) decodeMember(p *Policy, r *reader, key string) (err error) {
+	switch key {
+	case "version":
+		if string(r.data[r.pos:]) != "1" {
+			return &Error{Key: key, Msg: "must be 1"}
+		}
+		p.Version = 1
+	case "required":
+		p.Required, err = r.boolean(key)
+	case "hidden":
+		p.Hidden, err = r.entries(key)
+	case "exposed":
+		p.Exposed, err = r.entries(key)
+	case "precreate":
+		p.Precreate, err = r.entries(key)
+	case "frozen":
+		var s string
+		s, err = r.choice(key, `must be "refuse" or "allow"`, string(FrozenRefuse), string(FrozenAllow))
+		p.Frozen = FrozenMode(s)
+	case "scope":
+		p.Scope, err = r.scope(key)
+	case "capabilities":
+		var s string
+		s, err = r.choice(key, `must be "restricted" or "keep"`,
+			string(CapabilitiesRestricted), string(CapabilitiesKeep))
+		p.Capabilities = CapabilityMode(s)
+	case "env":
+		p.Env, err = r.envChange(key, o.PolicyEnv)
+	case "program":
+		p.Program, err = r.path(key)
+	case "report":
+		p.Report, err = r.destination(key)
+	case "log":
+		p.Log, err = r.logConfig(key)
+	default:
+		return unknown(key, r.data[r.pos:])
+	}
+	return err
+}
+
+// unknown answers for a key that decodeMember does not read.
+func unknown(key string, value []byte) error {
+	for _, k := range notYet {
+		switch {
+		case k.key == key && k.harmless != "" && k.harmless == compact(value):
+			return nil
+		case k.key == key:
+			return &Error{Key: key, Msg: notSupported}
+		}
+	}
+	return &Error{Key: key, Msg: "unknown key"}
+}
+
+// compact returns value without the white space that an empty array may hold.
+func compact(value []byte) string {
+	if value[0] == '[' && len(bytes.Trim(value[1:len(value)-1], " \t\r\n")) == 0 {
+		return "[]"
+	}
+	return string(value)
+}
