@@ -1,0 +1,74 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+)
+
+// rawDevice reports whether a character device, or a directory of them, reaches
+// memory or disks below the file system. Memory devices are known by their
+// numbers (Documentation/admin-guide/devices.txt), since a node may stand
+// anywhere; SCSI generic and NVMe ones by number or, where that is dynamic,
+// by the name that the kernel gives them in /dev.
+func rawDevice(path string, info pathcheck.Info) bool {
+	const memMajor, sgMajor = 1, 21
+	if info.Kind == pathcheck.CharDevice {
+		switch {
+		case info.Major == memMajor && (info.Minor == 1 || info.Minor == 2 || info.Minor == 4): // mem, kmem, port
+			return true
+		case info.Major == sgMajor:
+			return true
+		}
+	}
+	if !pathcheck.Beneath("/dev", path) {
+		return false
+	}
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if strings.Contains(path, "/bsg/") || name == "bsg" {
+		return true
+	}
+	return info.Kind == pathcheck.CharDevice &&
+		(strings.HasPrefix(name, "nvme") || strings.HasPrefix(name, "ng") || name == "mem" || name == "kmem" || name == "port")
+}
+
+const (
+	maxDeviceDepth   = 8
+	maxDeviceEntries = 4096
+)
+
+// expandDevices makes /dev one of the directories that are granted entry by
+// entry.
+func (pl *Plan) expandDevices(t pathcheck.Tree) error {
+	loc, err := pathcheck.Resolve(t, "/dev")
+	if err != nil || !loc.Exists || loc.Path != "/dev" || loc.Info.Kind != pathcheck.Directory {
+		return nil // no /dev, or a link to what is granted elsewhere
+	}
+	if _, ok := pl.covered("/dev"); !ok {
+		pl.expand["/dev"] = loc.Info.ID
+	}
+	return nil
+}
+
+// holdsRawDevice reports whether the directory n, or one beneath it, holds a
+// device that must not be granted. What cannot be looked at counts as one.
+func holdsRawDevice(path string, n pathcheck.Node, depth int) bool {
+	names, err := n.List()
+	if err != nil || len(names) > maxDeviceEntries || depth == 0 {
+		return true
+	}
+	for _, name := range names {
+		child, err := n.Open(name)
+		if err != nil {
+			continue
+		}
+		info, at := child.Info(), pathcheck.Join(path, name)
+		raw := info.Kind == pathcheck.BlockDevice || rawDevice(at, info) ||
+			info.Kind == pathcheck.Directory && holdsRawDevice(at, child, depth-1)
+		child.Close()
+		if raw {
+			return true
+		}
+	}
+	return false
+}

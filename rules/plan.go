@@ -1,0 +1,348 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+)
+
+// A Plan is a policy brought to the ground: which real locations are hidden,
+// what stands above them, and with which identities. [Plan.Walk] turns it into
+// grants.
+type Plan struct {
+	// Hidden holds the policy's hidden locations in its order, then the
+	// other paths that lead to them or that only root must not reach.
+	Hidden []Hidden
+	// Exposed holds the exposed locations in the policy's order.
+	Exposed []Exposed
+	// Frozen holds the directories that can no longer be listed and take no
+	// new entries, sorted.
+	Frozen []string
+	// Limits holds what this launch cannot hold of its policy, beyond what
+	// [Assess] says of every launch.
+	Limits []Gap
+
+	launch Launch
+	// expand holds the directories that are granted entry by entry.
+	expand map[string]pathcheck.ID
+	// barred holds the identities that are never granted: the hidden
+	// locations and all that stands above them.
+	barred map[pathcheck.ID]string
+	hidden map[string]bool
+}
+
+// A Hidden is one location that the launch must not reach.
+type Hidden struct {
+	// Key names the policy entry it comes from.
+	Key string
+	// Path is the real location.
+	Path string
+	// Exists and Info describe it at planning time.
+	Exists bool
+	Info   pathcheck.Info
+	// Alias is set when the policy does not name it: the same place, or a
+	// part of it, seen through another mount, or a mount that root must not
+	// reach.
+	Alias bool
+
+	above []pathcheck.Place
+}
+
+// An Exposed is one location beneath a hidden one that stays open.
+type Exposed struct {
+	Key  string
+	Path string
+	Info pathcheck.Info
+}
+
+// ErrChanged says that the file system changed under the planning launch. The
+// plan must be made again.
+var ErrChanged = errors.New("the file system changed while the launch was planned")
+
+// Prepare finds the real locations that p speaks of and checks that they can
+// be had together. It opens nothing for longer than a lookup. Errors about
+// the policy are of type [*Error].
+func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
+	pl := &Plan{
+		launch: l,
+		expand: map[string]pathcheck.ID{},
+		barred: map[pathcheck.ID]string{},
+		hidden: map[string]bool{},
+	}
+	if err := pl.findHidden(p, t); err != nil {
+		return nil, err
+	}
+	if len(pl.Hidden) == 0 {
+		return pl, nil
+	}
+	if err := pl.addAliases(t); err != nil {
+		return nil, err
+	}
+	if err := pl.addKernelMounts(t); err != nil {
+		return nil, err
+	}
+	if err := pl.findExposed(p, t); err != nil {
+		return nil, err
+	}
+	if err := pl.checkNeeded(t); err != nil {
+		return nil, err
+	}
+	pl.bar()
+	for _, x := range pl.Exposed {
+		if same, ok := pl.barred[x.Info.ID]; ok {
+			return nil, &Error{Key: x.Key, Path: x.Path, Msg: "is the same directory as " + quote(same)}
+		}
+	}
+	if err := pl.expandDevices(t); err != nil {
+		return nil, err
+	}
+	for path := range pl.expand {
+		pl.Frozen = append(pl.Frozen, path)
+	}
+	slices.Sort(pl.Frozen)
+	if err := pl.checkFrozen(p, t); err != nil {
+		return nil, err
+	}
+	return pl, nil
+}
+
+func (pl *Plan) findHidden(p *Policy, t pathcheck.Tree) error {
+	for _, e := range p.Hidden {
+		loc, err := pathcheck.Resolve(t, e.Path)
+		if err != nil {
+			return &Error{Key: e.Key, Path: e.Path, Msg: err.Error()}
+		}
+		switch {
+		case loc.Path == "/":
+			return &Error{Key: e.Key, Path: e.Path, Msg: "is /, and hiding / hides everything"}
+		case pathcheck.Within("/proc", loc.Path):
+			return &Error{Key: e.Key, Path: e.Path, Msg: "is in /proc, which can only be granted as a whole: its entries come and go"}
+		}
+		pl.addHidden(Hidden{Key: e.Key, Path: loc.Path, Exists: loc.Exists, Info: loc.Info, above: loc.Above})
+	}
+	return nil
+}
+
+func (pl *Plan) addHidden(h Hidden) {
+	if pl.hidden[h.Path] {
+		return
+	}
+	pl.hidden[h.Path] = true
+	pl.Hidden = append(pl.Hidden, h)
+	if h.Exists && h.Info.Kind == pathcheck.Regular && h.Info.Links > 1 {
+		pl.Limits = append(pl.Limits, Gap{
+			What: "hard-link", Path: h.Path, Limit: true,
+			Why: fmt.Sprintf("the file has %d names; one of them in a readable directory leads to it", h.Info.Links),
+		})
+	}
+}
+
+// addAliases hides the hidden locations where other mounts show them again.
+func (pl *Plan) addAliases(t pathcheck.Tree) error {
+	// An alias of an alias is the same device and so found from the first.
+	for _, h := range slices.Clone(pl.Hidden) {
+		for _, alias := range pl.launch.Mounts.Aliases(h.Path) {
+			if err := pl.hideMount(t, h.Key, alias, "shows "+quote(h.Path)+" again"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// kernelFS are file systems whose files act on the kernel itself. Outside
+// /proc and /sys, where they are granted for reading, root does not reach them.
+var kernelFS = map[string]bool{
+	"proc": true, "sysfs": true, "cgroup": true, "cgroup2": true, "debugfs": true, "tracefs": true, "binfmt_misc": true,
+	"securityfs": true, "configfs": true, "efivarfs": true, "bpf": true, "pstore": true,
+}
+
+// addKernelMounts splits off the mounts by which root would leave the domain:
+// a second procfs has a second core_pattern. A second devtmpfs has the disks,
+// for whoever may open them.
+func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
+	for _, m := range pl.launch.Mounts {
+		root := kernelFS[m.FSType] && pl.launch.EUID == 0
+		if !root && m.FSType != "devtmpfs" {
+			continue
+		}
+		if pathcheck.Within("/proc", m.Point) || pathcheck.Within("/sys", m.Point) || pathcheck.Within("/dev", m.Point) {
+			continue
+		}
+		if by, ok := pl.launch.Mounts.Of(m.Point); !ok || by.ID != m.ID || m.Point == "/" {
+			continue
+		}
+		if err := pl.hideMount(t, "hidden", m.Point, "is a mounted "+m.FSType); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (pl *Plan) hideMount(t pathcheck.Tree, key, path, why string) error {
+	loc, err := pathcheck.Resolve(t, path)
+	if err != nil {
+		return fmt.Errorf("%s, which %s: %w", quote(path), why, err)
+	}
+	if loc.Path != path {
+		return fmt.Errorf("%s, which %s: %w", quote(path), why, ErrChanged)
+	}
+	if path == "/" {
+		return &Error{Key: key, Msg: "the root directory " + why}
+	}
+	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, above: loc.Above})
+	return nil
+}
+
+func (pl *Plan) findExposed(p *Policy, t pathcheck.Tree) error {
+	for _, e := range p.Exposed {
+		bad := func(format string, args ...any) error {
+			return &Error{Key: e.Key, Path: e.Path, Msg: fmt.Sprintf(format, args...)}
+		}
+		loc, err := pathcheck.Resolve(t, e.Path)
+		if err != nil {
+			return bad("%v", err)
+		}
+		if !loc.Exists {
+			return bad("does not exist")
+		}
+		var under, isHidden, reveals string
+		for _, h := range pl.Hidden {
+			switch {
+			case h.Path == loc.Path || h.Exists && h.Info.ID == loc.Info.ID:
+				isHidden = h.Key
+			case pathcheck.Beneath(loc.Path, h.Path):
+				reveals = h.Key
+			case pathcheck.Beneath(h.Path, loc.Path) && len(h.Path) > len(under):
+				under = h.Path
+			}
+		}
+		switch {
+		case isHidden != "":
+			return bad("is itself hidden, by %s", isHidden)
+		case reveals != "":
+			return bad("would reveal what %s hides", reveals)
+		case under == "":
+			return bad("is beneath no hidden path")
+		}
+		for _, link := range loc.Links {
+			if pathcheck.Within(under, link) {
+				return bad("goes through a symlink beneath the hidden path")
+			}
+		}
+		if loc.Info.Kind == pathcheck.BlockDevice {
+			return bad("is a block device")
+		}
+		if !slices.ContainsFunc(pl.Exposed, func(x Exposed) bool { return x.Path == loc.Path }) {
+			pl.Exposed = append(pl.Exposed, Exposed{Key: e.Key, Path: loc.Path, Info: loc.Info})
+		}
+	}
+	return nil
+}
+
+// checkNeeded refuses a policy under which the program could not start.
+func (pl *Plan) checkNeeded(t pathcheck.Tree) error {
+	for _, n := range pl.launch.Needed {
+		loc, err := pathcheck.Resolve(t, n.Path)
+		if err != nil || !loc.Exists {
+			continue // execve will say so, better
+		}
+		if h, ok := pl.covered(loc.Path); ok {
+			return &Error{Key: h.Key, Path: h.Path, Msg: fmt.Sprintf("hides %s %s, without which the launch fails", n.Role, quote(loc.Path))}
+		}
+		for _, h := range pl.Hidden {
+			if h.Exists && h.Info.ID == loc.Info.ID {
+				return &Error{Key: h.Key, Path: h.Path, Msg: fmt.Sprintf("is the same file as %s %s", n.Role, quote(loc.Path))}
+			}
+		}
+	}
+	return nil
+}
+
+// covered returns the nearest hidden location at or above path, unless an
+// exposed one lies between.
+func (pl *Plan) covered(path string) (Hidden, bool) {
+	var near Hidden
+	for _, h := range pl.Hidden {
+		if pathcheck.Within(h.Path, path) && len(h.Path) > len(near.Path) {
+			near = h
+		}
+	}
+	if near.Path == "" {
+		return Hidden{}, false
+	}
+	for _, x := range pl.Exposed {
+		if pathcheck.Within(x.Path, path) && pathcheck.Beneath(near.Path, x.Path) {
+			return Hidden{}, false
+		}
+	}
+	return near, true
+}
+
+// bar collects what is never granted, and what is granted entry by entry.
+func (pl *Plan) bar() {
+	for _, h := range pl.Hidden {
+		if h.Exists {
+			pl.barred[h.Info.ID] = h.Path
+		}
+		for _, a := range h.above {
+			pl.barred[a.ID] = a.Path
+			if _, covered := pl.covered(a.Path); !covered {
+				pl.expand[a.Path] = a.ID
+			}
+		}
+	}
+}
+
+// checkFrozen decides about the directories in which the launch must be able
+// to make files.
+func (pl *Plan) checkFrozen(p *Policy, t pathcheck.Tree) error {
+	if p.Frozen == FrozenAllow || pl.launch.TempDir == "" {
+		return nil
+	}
+	loc, err := pathcheck.Resolve(t, pl.launch.TempDir)
+	if err != nil || !loc.Exists {
+		return nil // then nothing can be made there anyway
+	}
+	const instead = `; hide it elsewhere, set TMPDIR, or set "frozen":"allow"`
+	if h, ok := pl.covered(loc.Path); ok {
+		return &Error{Key: h.Key, Path: h.Path, Msg: "hides the temp directory " + quote(loc.Path) + instead}
+	}
+	for _, h := range pl.Hidden {
+		if pathcheck.Beneath(loc.Path, h.Path) {
+			return &Error{Key: h.Key, Path: h.Path, Msg: "would freeze the temp directory " + quote(loc.Path) + instead}
+		}
+	}
+	return nil
+}
+
+// CwdFrozen returns a sentence about a current directory that this plan hides
+// or freezes, or "". That "/" is frozen is true of every plan and not said.
+func (pl *Plan) CwdFrozen() string {
+	cwd := pl.launch.Cwd
+	if h, ok := pl.covered(cwd); ok && cwd != "" {
+		return "the current directory " + quote(cwd) + " is hidden by " + quote(h.Path)
+	}
+	if _, ok := pl.expand[cwd]; ok && cwd != "/" {
+		return "the current directory " + quote(cwd) + " is frozen: it cannot be listed and takes no new entries"
+	}
+	return ""
+}
+
+func quote(s string) string { return fmt.Sprintf("%q", s) }
+
+func isNotExist(err error) bool   { return errors.Is(err, fs.ErrNotExist) }
+func isPermission(err error) bool { return errors.Is(err, fs.ErrPermission) }
+
+// below returns the first component of path beneath dir.
+func below(dir, path string) (string, bool) {
+	if !pathcheck.Beneath(dir, path) {
+		return "", false
+	}
+	name, _, _ := strings.Cut(pathcheck.Rel(dir, path), "/")
+	return name, true
+}

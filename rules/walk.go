@@ -1,0 +1,227 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+)
+
+// A Tally says what a walk did.
+type Tally struct {
+	// Grants is the number of grants handed to the sink.
+	Grants int
+	// Unopened counts entries that could not be opened and so stay ungranted.
+	Unopened int
+	// Unlisted holds the directories that could not be listed, of which only
+	// what can be named was granted.
+	Unlisted []string
+}
+
+// Walk hands the grants of the plan to sink: everything but the hidden
+// locations, from each directory above them entry by entry. Landlock only
+// ever grants, so what is not handed over is denied.
+//
+// Each entry is opened once, relative to its directory and without following
+// a symlink, and what counts is the inode that was opened: one that is hidden
+// or stands above a hidden one is left out under whatever name it has now.
+// At most a handful of nodes are open at a time.
+//
+// If a directory is not the one that [Prepare] saw, the error is [ErrChanged].
+func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
+	w := walk{Plan: pl, tree: t, sink: sink}
+	if len(pl.Hidden) == 0 {
+		root, err := t.Root()
+		if err != nil {
+			return w.Tally, err
+		}
+		defer root.Close()
+		return w.Tally, w.grant(Grant{Path: "/", Access: Full | IoctlDev}, root)
+	}
+	for path := range pl.expand {
+		w.queue = append(w.queue, path)
+	}
+	slices.Sort(w.queue)
+	for len(w.queue) > 0 {
+		dir := w.queue[0]
+		w.queue = w.queue[1:]
+		if err := w.entries(dir); err != nil {
+			return w.Tally, err
+		}
+	}
+	for _, x := range pl.Exposed {
+		if err := w.exposed(x); err != nil {
+			return w.Tally, err
+		}
+	}
+	return w.Tally, nil
+}
+
+type walk struct {
+	*Plan
+	Tally
+	tree  pathcheck.Tree
+	sink  Sink
+	queue []string
+}
+
+// entries grants what stands directly in dir.
+func (w *walk) entries(dir string) error {
+	node, err := pathcheck.Lookup(w.tree, dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w (%w)", quote(dir), ErrChanged, err)
+	}
+	defer node.Close()
+	if node.Info().ID != w.expand[dir] {
+		return fmt.Errorf("%s: %w", quote(dir), ErrChanged)
+	}
+	names, err := node.List()
+	switch {
+	case isPermission(err):
+		w.Unlisted = append(w.Unlisted, dir)
+		names = w.named(dir)
+	case err != nil:
+		return fmt.Errorf("list %s: %w", quote(dir), err)
+	}
+	for _, name := range names {
+		if err := w.entry(node, dir, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
+	path := pathcheck.Join(dirPath, name)
+	if _, ok := w.expand[path]; ok || w.Plan.hidden[path] {
+		return nil // has its own turn, or none
+	}
+	node, err := dir.Open(name)
+	if err != nil {
+		if !isNotExist(err) {
+			w.Unopened++
+		}
+		return nil // vanished, or not ours to open: ungranted either way
+	}
+	defer node.Close()
+	if _, ok := w.barred[node.Info().ID]; ok {
+		return nil
+	}
+	access, split := w.access(path, node)
+	if split {
+		w.expand[path] = node.Info().ID
+		w.queue = append(w.queue, path)
+		return nil
+	}
+	return w.grant(Grant{Path: path, Access: access}, node)
+}
+
+// exposed grants one location beneath a hidden one.
+func (w *walk) exposed(x Exposed) error {
+	node, err := pathcheck.Lookup(w.tree, x.Path)
+	if err != nil {
+		return fmt.Errorf("%s: %w (%w)", x.Key, ErrChanged, err)
+	}
+	defer node.Close()
+	if node.Info().ID != x.Info.ID {
+		return fmt.Errorf("%s: %w", x.Key, ErrChanged)
+	}
+	access := w.base(x.Path)
+	switch node.Info().Kind {
+	case pathcheck.Directory:
+	case pathcheck.CharDevice:
+		access = device
+	default:
+		access &= fileAccess
+	}
+	return w.grant(Grant{Path: x.Path, Access: access}, node)
+}
+
+func (w *walk) grant(g Grant, n pathcheck.Node) error {
+	if g.Access == 0 {
+		return nil
+	}
+	if err := w.sink.Grant(g, n); err != nil {
+		return fmt.Errorf("grant %s: %w", quote(g.Path), err)
+	}
+	w.Grants++
+	return nil
+}
+
+// base returns what is granted on ordinary entries at path.
+func (pl *Plan) base(path string) Access {
+	if pl.launch.EUID == 0 && (pathcheck.Within("/proc", path) || pathcheck.Within("/sys", path)) {
+		return ReadOnly // a writable core_pattern starts programs outside the domain
+	}
+	return Full
+}
+
+// access decides about one entry: the rights, or that it must be granted entry
+// by entry itself.
+func (w *walk) access(path string, n pathcheck.Node) (access Access, split bool) {
+	info := n.Info()
+	switch info.Kind {
+	case pathcheck.Symlink, pathcheck.BlockDevice:
+		return 0, false
+	case pathcheck.CharDevice:
+		if rawDevice(path, info) {
+			return 0, false
+		}
+		return device, false
+	case pathcheck.Directory:
+		if !pathcheck.Beneath("/dev", path) {
+			return w.base(path), false
+		}
+		if rawDevice(path, info) {
+			return 0, false
+		}
+		if path != "/dev/pts" && path != "/dev/shm" && holdsRawDevice(path, n, maxDeviceDepth) {
+			return 0, true
+		}
+		return w.base(path) | IoctlDev, false
+	default:
+		return w.base(path) & fileAccess, false
+	}
+}
+
+// usual holds the names that are tried in a directory that cannot be listed.
+var usual = map[string][]string{
+	"/": {
+		"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "nix", "opt", "proc", "root",
+		"run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var",
+	},
+	"/dev": {"full", "mqueue", "net", "null", "ptmx", "pts", "random", "shm", "tty", "urandom", "zero"},
+}
+
+// named returns the entries of dir that can be named without listing it.
+func (w *walk) named(dir string) []string {
+	seen := map[string]bool{}
+	add := func(path string) {
+		if name, ok := below(dir, path); ok {
+			seen[name] = true
+		}
+	}
+	for _, name := range usual[dir] {
+		seen[name] = true
+	}
+	for _, m := range w.launch.Mounts {
+		add(m.Point)
+	}
+	for _, name := range w.launch.Names {
+		add(name)
+		if loc, err := pathcheck.Resolve(w.tree, name); err == nil {
+			add(loc.Path)
+		}
+	}
+	for _, n := range w.launch.Needed {
+		if loc, err := pathcheck.Resolve(w.tree, n.Path); err == nil {
+			add(loc.Path)
+		}
+	}
+	out := make([]string, 0, len(seen))
+	for name := range seen {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
