@@ -49,7 +49,7 @@ func (o Options) Parse(data []byte) (*Policy, error) {
 	if len(data) > maxText {
 		return nil, &Error{Msg: "larger than 1 MiB"}
 	}
-	members, err := split(data)
+	members, err := splitMembers(data)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +74,11 @@ type member struct {
 	start, end int
 }
 
-// split finds the members of the policy. After it the text is known to be one
+// splitMembers finds the members of the policy. After it the text is known to be one
 // JSON object without duplicate keys, of bounded depth.
-func split(data []byte) ([]member, error) {
+func splitMembers(data []byte) ([]member, error) {
 	var members []member
-	r := &reader{data: data}
+	r := &jsonReader{data: data}
 	err := r.object("", "not a JSON object", func(name string) error {
 		start := r.pos
 		if err := r.skip(1); err != nil {
@@ -91,7 +91,7 @@ func split(data []byte) ([]member, error) {
 		return nil, err
 	}
 	if r.next(); r.pos < len(data) {
-		return nil, &Error{Msg: "data after the policy" + offset(r.pos)}
+		return nil, &Error{Msg: "data after the policy" + atByte(r.pos)}
 	}
 	return members, nil
 }
@@ -99,7 +99,7 @@ func split(data []byte) ([]member, error) {
 func (o Options) parseV1(data []byte, members []member) (*Policy, error) {
 	p := &Policy{Required: true, Frozen: FrozenRefuse, Scope: ScopeLocal}
 	for _, m := range members {
-		r := &reader{data: data[:m.end], pos: m.start}
+		r := &jsonReader{data: data[:m.end], pos: m.start}
 		if err := o.decodeMember(p, r, m.key); err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func defaultCapabilities(p *Policy) CapabilityMode {
 }
 
 // decodeMember reads the value of one key of version 1 into p.
-func (o Options) decodeMember(p *Policy, r *reader, key string) (err error) {
+func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) {
 	switch key {
 	case "version":
 		if string(r.data[r.pos:]) != "1" {
@@ -165,13 +165,13 @@ func (o Options) decodeMember(p *Policy, r *reader, key string) (err error) {
 	case "log":
 		p.Log, err = r.logConfig(key)
 	default:
-		return unknown(key, r.data[r.pos:])
+		return otherKey(key, r.data[r.pos:])
 	}
 	return err
 }
 
-// unknown answers for a key that decodeMember does not read.
-func unknown(key string, value []byte) error {
+// otherKey answers for a key that decodeMember does not read.
+func otherKey(key string, value []byte) error {
 	for _, k := range notYet {
 		switch {
 		case k.key == key && k.harmless != "" && k.harmless == compact(value):

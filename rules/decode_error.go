@@ -56,6 +56,6 @@ func quoteCut(s string, n int) string {
 	return strconv.Quote(s[:n]) + "…"
 }
 
-// offset is the part of a message that says where: bytes from the start of
+// atByte is the part of a message that says where: bytes from the start of
 // the policy, the first being 0.
-func offset(pos int) string { return " (byte " + strconv.Itoa(pos) + ")" }
+func atByte(pos int) string { return " (byte " + strconv.Itoa(pos) + ")" }

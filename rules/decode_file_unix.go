@@ -15,12 +15,12 @@ import (
 // the runtime, four system calls and two descriptors for one file.
 func OpenRegular(path string) (io.ReadCloser, error) {
 	flags := syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
-	fd, err := again(func() (int, error) { return syscall.Open(path, flags, 0) })
+	fd, err := retryEINTR(func() (int, error) { return syscall.Open(path, flags, 0) })
 	if err != nil {
 		return nil, err
 	}
 	var st syscall.Stat_t
-	if _, err := again(func() (int, error) { return 0, syscall.Fstat(fd, &st) }); err != nil {
+	if _, err := retryEINTR(func() (int, error) { return 0, syscall.Fstat(fd, &st) }); err != nil {
 		_ = syscall.Close(fd)
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func OpenRegular(path string) (io.ReadCloser, error) {
 type descriptor int
 
 func (d descriptor) Read(p []byte) (int, error) {
-	n, err := again(func() (int, error) { return syscall.Read(int(d), p) })
+	n, err := retryEINTR(func() (int, error) { return syscall.Read(int(d), p) })
 	switch {
 	case err != nil:
 		return 0, err
@@ -47,8 +47,8 @@ func (d descriptor) Read(p []byte) (int, error) {
 
 func (d descriptor) Close() error { return syscall.Close(int(d)) }
 
-// again repeats a call that a signal interrupted.
-func again(call func() (int, error)) (int, error) {
+// retryEINTR repeats a call that a signal interrupted.
+func retryEINTR(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
 		if err != syscall.EINTR {

@@ -14,21 +14,21 @@ const (
 	maxEntries = 4096
 )
 
-// A reader reads JSON (RFC 8259) strictly.
+// A jsonReader reads JSON (RFC 8259) strictly.
 //
 // Package encoding/json is not used: it turns invalid UTF-8 and lone
 // surrogates into U+FFFD, and so a path into another path, without a word; it
 // takes the last of two equal keys; and it matches keys whatever their case.
-type reader struct {
+type jsonReader struct {
 	data []byte
 	pos  int
 }
 
-func (r *reader) syntax() error { return &Error{Msg: "not valid JSON" + offset(r.pos)} }
+func (r *jsonReader) syntax() error { return &Error{Msg: "not valid JSON" + atByte(r.pos)} }
 
 // next skips white space and returns the byte after it, or 0 at the end. A
 // NUL byte in the text also reads as 0 and fits no rule of the grammar.
-func (r *reader) next() byte {
+func (r *jsonReader) next() byte {
 	for r.pos < len(r.data) {
 		switch c := r.data[r.pos]; c {
 		case ' ', '\t', '\r', '\n':
@@ -41,7 +41,7 @@ func (r *reader) next() byte {
 }
 
 // accept skips white space and then c, if c is what follows.
-func (r *reader) accept(c byte) bool {
+func (r *jsonReader) accept(c byte) bool {
 	if r.next() != c || r.pos == len(r.data) {
 		return false
 	}
@@ -52,7 +52,7 @@ func (r *reader) accept(c byte) bool {
 // object reads an object and calls member with each name, the reader being
 // in front of the value, which member must read. key is where the object
 // stands, want the complaint when it is none.
-func (r *reader) object(key, want string, member func(name string) error) error {
+func (r *jsonReader) object(key, want string, member func(name string) error) error {
 	if !r.accept('{') {
 		return &Error{Key: key, Msg: want}
 	}
@@ -69,7 +69,7 @@ func (r *reader) object(key, want string, member func(name string) error) error 
 			return err
 		}
 		if seen[name] {
-			return &Error{Key: join(key, name), Msg: "duplicate key"}
+			return &Error{Key: joinKey(key, name), Msg: "duplicate key"}
 		}
 		if len(seen) == maxEntries {
 			return &Error{Key: key, Msg: tooMany}
@@ -95,7 +95,7 @@ const tooMany = "more than 4096 entries"
 
 // array reads an array and calls element with each index, the reader being
 // in front of the value, which element must read.
-func (r *reader) array(key, want string, element func(i int) error) error {
+func (r *jsonReader) array(key, want string, element func(i int) error) error {
 	if !r.accept('[') {
 		return &Error{Key: key, Msg: want}
 	}
@@ -121,7 +121,7 @@ func (r *reader) array(key, want string, element func(i int) error) error {
 
 // str reads a string, the reader being in front of its quote. Key is named
 // when the string cannot be taken as it stands.
-func (r *reader) str(key string) (string, error) {
+func (r *jsonReader) str(key string) (string, error) {
 	start := r.pos + 1
 	plain, err := r.skipString()
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *reader) str(key string) (string, error) {
 	}
 	body := r.data[start : r.pos-1]
 	if i := invalidUTF8(body); i >= 0 {
-		return "", &Error{Key: key, Msg: "invalid UTF-8" + offset(start+i)}
+		return "", &Error{Key: key, Msg: "invalid UTF-8" + atByte(start+i)}
 	}
 	if plain {
 		return string(body), nil
@@ -151,21 +151,21 @@ func (r *reader) str(key string) (string, error) {
 		v := hex4(body[i+2:])
 		i += 6
 		if 0xDC00 <= v && v <= 0xDFFF {
-			return "", &Error{Key: key, Msg: "lone surrogate" + offset(at)}
+			return "", &Error{Key: key, Msg: "lone surrogate" + atByte(at)}
 		}
 		if 0xD800 <= v && v <= 0xDBFF {
 			if i+6 > len(body) || body[i] != '\\' || body[i+1] != 'u' {
-				return "", &Error{Key: key, Msg: "lone surrogate" + offset(at)}
+				return "", &Error{Key: key, Msg: "lone surrogate" + atByte(at)}
 			}
 			low := hex4(body[i+2:])
 			if low < 0xDC00 || low > 0xDFFF {
-				return "", &Error{Key: key, Msg: "lone surrogate" + offset(at)}
+				return "", &Error{Key: key, Msg: "lone surrogate" + atByte(at)}
 			}
 			i += 6
 			v = 0x10000 + (v-0xD800)<<10 + (low - 0xDC00)
 		}
 		if v == 0 {
-			return "", &Error{Key: key, Msg: "NUL in a string" + offset(at)}
+			return "", &Error{Key: key, Msg: "NUL in a string" + atByte(at)}
 		}
 		out = utf8.AppendRune(out, v)
 	}
@@ -174,7 +174,7 @@ func (r *reader) str(key string) (string, error) {
 
 // skipString moves behind a string of right syntax. Plain means that it
 // holds no escape.
-func (r *reader) skipString() (plain bool, err error) {
+func (r *jsonReader) skipString() (plain bool, err error) {
 	plain = true
 	r.pos++
 	for r.pos < len(r.data) {
@@ -262,7 +262,7 @@ func invalidUTF8(b []byte) int {
 
 // skip moves behind a value of right syntax. Depth counts the objects and
 // arrays around it, so that the recursion is bounded.
-func (r *reader) skip(depth int) error {
+func (r *jsonReader) skip(depth int) error {
 	switch c := r.next(); {
 	case c == '{' || c == '[':
 		return r.skipList(c, depth+1)
@@ -281,9 +281,9 @@ func (r *reader) skip(depth int) error {
 	return r.syntax()
 }
 
-func (r *reader) skipList(open byte, depth int) error {
+func (r *jsonReader) skipList(open byte, depth int) error {
 	if depth > maxDepth {
-		return &Error{Msg: "nested too deep" + offset(r.pos)}
+		return &Error{Msg: "nested too deep" + atByte(r.pos)}
 	}
 	end := byte(']')
 	if open == '{' {
@@ -317,7 +317,7 @@ func (r *reader) skipList(open byte, depth int) error {
 	}
 }
 
-func (r *reader) skipWord(word string) error {
+func (r *jsonReader) skipWord(word string) error {
 	if len(r.data)-r.pos < len(word) || string(r.data[r.pos:r.pos+len(word)]) != word {
 		return r.syntax()
 	}
@@ -325,7 +325,7 @@ func (r *reader) skipWord(word string) error {
 	return nil
 }
 
-func (r *reader) skipNumber() error {
+func (r *jsonReader) skipNumber() error {
 	if r.data[r.pos] == '-' {
 		r.pos++
 	}
@@ -353,7 +353,7 @@ func (r *reader) skipNumber() error {
 }
 
 // skipDigits reports whether there was at least one digit.
-func (r *reader) skipDigits() bool {
+func (r *jsonReader) skipDigits() bool {
 	start := r.pos
 	for r.pos < len(r.data) && '0' <= r.data[r.pos] && r.data[r.pos] <= '9' {
 		r.pos++
@@ -361,8 +361,8 @@ func (r *reader) skipDigits() bool {
 	return r.pos > start
 }
 
-// join names a member of the object at key.
-func join(key, name string) string {
+// joinKey names a member of the object at key.
+func joinKey(key, name string) string {
 	if key == "" {
 		return name
 	}

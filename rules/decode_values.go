@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ const (
 
 const notAbsolute = "not an absolute path"
 
-func (r *reader) boolean(key string) (bool, error) {
+func (r *jsonReader) boolean(key string) (bool, error) {
 	switch string(r.data[r.pos:]) {
 	case "true":
 		return true, nil
@@ -25,7 +26,7 @@ func (r *reader) boolean(key string) (bool, error) {
 }
 
 // text reads a string; want is the complaint when the value is none.
-func (r *reader) text(key, want string) (string, error) {
+func (r *jsonReader) text(key, want string) (string, error) {
 	if r.next() != '"' {
 		return "", &Error{Key: key, Msg: want}
 	}
@@ -33,7 +34,7 @@ func (r *reader) text(key, want string) (string, error) {
 }
 
 // choice reads a string that must be one of values.
-func (r *reader) choice(key, want string, values ...string) (string, error) {
+func (r *jsonReader) choice(key, want string, values ...string) (string, error) {
 	s, err := r.text(key, want)
 	if err != nil {
 		return "", err
@@ -44,7 +45,7 @@ func (r *reader) choice(key, want string, values ...string) (string, error) {
 	return s, nil
 }
 
-func (r *reader) scope(key string) (Scope, error) {
+func (r *jsonReader) scope(key string) (Scope, error) {
 	s, err := r.choice(key, `must be "workspace", "local" or "unrestricted"`,
 		string(ScopeWorkspace), string(ScopeLocal), string(ScopeUnrestricted))
 	if err == nil && s == string(ScopeWorkspace) {
@@ -54,7 +55,7 @@ func (r *reader) scope(key string) (Scope, error) {
 }
 
 // path reads the absolute path at key and cleans it.
-func (r *reader) path(key string) (string, error) {
+func (r *jsonReader) path(key string) (string, error) {
 	s, err := r.text(key, notAbsolute)
 	if err != nil {
 		return "", err
@@ -64,50 +65,46 @@ func (r *reader) path(key string) (string, error) {
 
 // checkPath is [cleanPath] with the key in the error.
 func checkPath(key, s string) (string, error) {
-	clean, msg := cleanPath(s)
-	switch {
-	case msg == notAbsolute:
-		// What is not a path may be anything, so it is not repeated.
-		return "", &Error{Key: key, Msg: msg}
-	case msg != "":
-		return "", &Error{Key: key, Path: clean, Msg: msg}
+	clean, err := cleanPath(s)
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.Key = key
 	}
-	return clean, nil
+	return clean, err
 }
 
 // cleanPath removes empty and "." components and a trailing slash from an
 // absolute path. It keeps "..": behind a symbolic link only the file system
 // knows where that leads, and removing "link/.." from the text would name
 // another file than the kernel finds (path_resolution(7)). Only a ".."
-// directly below / goes, since it is / itself. What is wrong with the path is
-// said in msg; the path itself is returned all the same.
-func cleanPath(s string) (clean, msg string) {
+// directly below / goes, since it is / itself. The error is an [*Error]
+// without a key.
+func cleanPath(s string) (string, error) {
 	if !strings.HasPrefix(s, "/") {
-		return s, notAbsolute
+		// What is not a path may be anything, so it is not repeated.
+		return "", &Error{Msg: notAbsolute}
 	}
 	var b strings.Builder
-	b.Grow(len(s))
 	for name := range strings.SplitSeq(s, "/") {
 		if name == "" || name == "." || name == ".." && b.Len() == 0 {
 			continue
 		}
 		if len(name) > maxName {
-			msg = "a name in the path is longer than 255 bytes"
+			return "", &Error{Path: s, Msg: "a name in the path is longer than 255 bytes"}
 		}
 		b.WriteByte('/')
 		b.WriteString(name)
 	}
 	switch {
 	case b.Len() == 0:
-		return "/", ""
+		return "/", nil
 	case b.Len() > maxPath:
-		msg = "path is longer than 4095 bytes"
+		return "", &Error{Path: s, Msg: "path is longer than 4095 bytes"}
 	}
-	return b.String(), msg
+	return b.String(), nil
 }
 
 // entries reads a list of absolute paths. Of equal paths the first stays.
-func (r *reader) entries(key string) ([]Entry, error) {
+func (r *jsonReader) entries(key string) ([]Entry, error) {
 	var list []Entry
 	seen := make(map[string]bool)
 	err := r.array(key, "must be a list of absolute paths", func(i int) error {
@@ -135,7 +132,7 @@ const badDestination = "must be an absolute path, or fd:N with N at least 2"
 
 // destination reads a path or "fd:N". Descriptor 0 is the program's input,
 // and 1 its output, in which the shim may put nothing.
-func (r *reader) destination(key string) (Destination, error) {
+func (r *jsonReader) destination(key string) (Destination, error) {
 	s, err := r.text(key, badDestination)
 	if err != nil {
 		return Destination{}, err
@@ -155,10 +152,10 @@ func (r *reader) destination(key string) (Destination, error) {
 	return Destination{Path: s}, err
 }
 
-func (r *reader) logConfig(key string) (LogConfig, error) {
+func (r *jsonReader) logConfig(key string) (LogConfig, error) {
 	var c LogConfig
 	err := r.object(key, `must be an object with "level" and "to"`, func(name string) (err error) {
-		at := join(key, name)
+		at := joinKey(key, name)
 		switch name {
 		case "level":
 			c.Level, err = r.choice(at, `must be "trace", "debug", "info", "warn" or "error"`,
@@ -183,11 +180,11 @@ func (r *reader) logConfig(key string) (LogConfig, error) {
 
 // envChange reads the changes to the program's environment. PolicyEnv is the
 // variable that no change may name: it is gone before the program runs.
-func (r *reader) envChange(key, policyEnv string) (EnvChange, error) {
+func (r *jsonReader) envChange(key, policyEnv string) (EnvChange, error) {
 	var c EnvChange
 	unset := make(map[string]bool)
 	err := r.object(key, `must be an object with "unset" and "set"`, func(name string) error {
-		at := join(key, name)
+		at := joinKey(key, name)
 		switch name {
 		case "unset":
 			return r.array(at, "must be a list of variable names", func(i int) error {
@@ -204,7 +201,7 @@ func (r *reader) envChange(key, policyEnv string) (EnvChange, error) {
 			})
 		case "set":
 			return r.object(at, "must be an object of variables and values", func(name string) error {
-				at := join(at, name)
+				at := joinKey(at, name)
 				if err := checkVariable(at, name, policyEnv); err != nil {
 					return err
 				}
@@ -220,7 +217,7 @@ func (r *reader) envChange(key, policyEnv string) (EnvChange, error) {
 	}
 	for _, v := range c.Set {
 		if unset[v.Name] {
-			return EnvChange{}, &Error{Key: join(key+".set", v.Name), Msg: "also in env.unset"}
+			return EnvChange{}, &Error{Key: joinKey(key+".set", v.Name), Msg: "also in env.unset"}
 		}
 	}
 	slices.SortFunc(c.Set, func(a, b EnvVar) int { return strings.Compare(a.Name, b.Name) })

@@ -1,0 +1,571 @@
+package rules
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// policyWith returns the policy with all defaults, changed.
+func policyWith(change func(*Policy)) *Policy {
+	p := &Policy{
+		Version: 1, Required: true, Frozen: FrozenRefuse, Scope: ScopeLocal,
+		Capabilities: CapabilitiesKeep,
+	}
+	change(p)
+	return p
+}
+
+// policyHiding returns the policy that hides paths and has defaults else.
+func policyHiding(paths ...string) *Policy {
+	return policyWith(func(p *Policy) {
+		p.Hidden = entryList("hidden", paths...)
+		p.Capabilities = CapabilitiesRestricted
+	})
+}
+
+func entryList(key string, paths ...string) []Entry {
+	var list []Entry
+	for i, path := range paths {
+		list = append(list, Entry{Path: path, Key: key + "[" + strconv.Itoa(i) + "]"})
+	}
+	return list
+}
+
+// Texts near the limits.
+var (
+	name255  = strings.Repeat("n", 255)
+	path4095 = strings.Repeat("/"+strings.Repeat("n", 254), 16) + "/" + strings.Repeat("n", 14)
+	many     = `"/a"` + strings.Repeat(`,"/a"`, maxEntries-1)
+)
+
+var acceptedPolicies = []struct {
+	name, text string
+	want       *Policy
+}{
+	{"version only", `{"version":1}`, policyWith(func(*Policy) {})},
+	{"white space", " \t\r\n{ \"version\" : 1 , \"required\"\n:\tfalse } \r\n", policyWith(func(p *Policy) { p.Required = false })},
+	{"required true", `{"required":true,"version":1}`, policyWith(func(*Policy) {})},
+	{"hidden empty", `{"version":1,"hidden":[]}`, policyWith(func(*Policy) {})},
+	{"hidden", `{"version":1,"hidden":["/b","/a"]}`, policyHiding("/b", "/a")},
+	{"version last", `{"hidden":["/a"],"version":1}`, policyHiding("/a")},
+	{"version escaped", `{"\u0076ersion":1}`, policyWith(func(*Policy) {})},
+	{"path unclean", `{"version":1,"hidden":["//a/./b///c/./"]}`, policyHiding("/a/b/c")},
+	{"path with dot-dot kept", `{"version":1,"hidden":["/a/../b/..","/a/..b/...","/./../../c"]}`, policyHiding("/a/../b/..", "/a/..b/...", "/c")},
+	{"path with odd bytes", `{"version":1,"hidden":["/a b\n\t\"\\\/é\u00e9\ud83d\ude00\uFFFD\b\f\r\u001b"]}`, policyHiding("/a b\n\t\"\\/éé😀\uFFFD\b\f\r\x1b")},
+	{"duplicates collapse, the first key stays", `{"version":1,"hidden":["/a/","/b","//a","/a/.","/c"]}`, policyWith(func(p *Policy) {
+		p.Hidden = []Entry{{"/a", "hidden[0]"}, {"/b", "hidden[1]"}, {"/c", "hidden[4]"}}
+		p.Capabilities = CapabilitiesRestricted
+	})},
+	{"dot-dot is no duplicate", `{"version":1,"hidden":["/a","/b/../a"]}`, policyHiding("/a", "/b/../a")},
+	{"name of 255", `{"version":1,"hidden":["/` + name255 + `"]}`, policyHiding("/" + name255)},
+	{"path of 4095", `{"version":1,"hidden":["` + path4095 + `"]}`, policyHiding(path4095)},
+	{"path of 4095 when clean", `{"version":1,"hidden":["` + strings.Repeat("/.", 3000) + path4095 + `/"]}`, policyHiding(path4095)},
+	{"4096 entries", `{"version":1,"hidden":[` + many + `]}`, policyHiding("/a")},
+	{"exposed beneath hidden", `{"version":1,"exposed":["/a/b"],"hidden":["/a"]}`, policyWith(func(p *Policy) {
+		p.Hidden, p.Exposed = entryList("hidden", "/a"), entryList("exposed", "/a/b")
+		p.Capabilities = CapabilitiesRestricted
+	})},
+	{"precreate", `{"version":1,"precreate":["/a/b/"]}`, policyWith(func(p *Policy) { p.Precreate = entryList("precreate", "/a/b") })},
+	{"precreate root is left to mkdir", `{"version":1,"precreate":["/"]}`, policyWith(func(p *Policy) { p.Precreate = entryList("precreate", "/") })},
+	{"frozen allow", `{"version":1,"frozen":"allow"}`, policyWith(func(p *Policy) { p.Frozen = FrozenAllow })},
+	{"frozen refuse", `{"version":1,"frozen":"refuse"}`, policyWith(func(*Policy) {})},
+	{"scope local", `{"version":1,"scope":"local"}`, policyWith(func(*Policy) {})},
+	{"scope unrestricted", `{"version":1,"scope":"unrestricted"}`, policyWith(func(p *Policy) { p.Scope = ScopeUnrestricted })},
+	{"scope unrestricted with all that goes with hidden", `{"version":1,"scope":"unrestricted","hidden":["/a"],"exposed":["/a/b"],"frozen":"allow","precreate":["/a/b"],"audit":false}`, policyWith(func(p *Policy) {
+		p.Scope, p.Frozen, p.Capabilities = ScopeUnrestricted, FrozenAllow, CapabilitiesRestricted
+		p.Hidden, p.Exposed, p.Precreate = entryList("hidden", "/a"), entryList("exposed", "/a/b"), entryList("precreate", "/a/b")
+	})},
+	{"capabilities restricted", `{"version":1,"capabilities":"restricted"}`, policyWith(func(p *Policy) { p.Capabilities = CapabilitiesRestricted })},
+	{"capabilities keep", `{"version":1,"capabilities":"keep","hidden":["/a"]}`, policyWith(func(p *Policy) { p.Hidden = entryList("hidden", "/a") })},
+	{"env", `{"version":1,"env":{"set":{"B":"1","A":"x=\n","é":""},"unset":["X","Y","X"]}}`, policyWith(func(p *Policy) {
+		p.Env = EnvChange{Unset: []string{"X", "Y"}, Set: []EnvVar{{"A", "x=\n"}, {"B", "1"}, {"é", ""}}}
+	})},
+	{"env empty", `{"version":1,"env":{}}`, policyWith(func(*Policy) {})},
+	{"env lists empty", `{"version":1,"env":{"unset":[],"set":{}}}`, policyWith(func(*Policy) {})},
+	{"program", `{"version":1,"program":"/usr//bin/bash"}`, policyWith(func(p *Policy) { p.Program = "/usr/bin/bash" })},
+	{"report file", `{"version":1,"report":"/var/log/./r.json"}`, policyWith(func(p *Policy) { p.Report = Destination{Path: "/var/log/r.json"} })},
+	{"report descriptor", `{"version":1,"report":"fd:2"}`, policyWith(func(p *Policy) { p.Report = Destination{FD: 2, IsFD: true} })},
+	{"report largest descriptor", `{"version":1,"report":"fd:2147483647"}`, policyWith(func(p *Policy) { p.Report = Destination{FD: 1<<31 - 1, IsFD: true} })},
+	{"log", `{"version":1,"log":{"to":"/l","level":"trace"}}`, policyWith(func(p *Policy) { p.Log = LogConfig{"trace", Destination{Path: "/l"}} })},
+	{"log to a descriptor", `{"version":1,"log":{"level":"warn","to":"fd:10"}}`, policyWith(func(p *Policy) { p.Log = LogConfig{"warn", Destination{FD: 10, IsFD: true}} })},
+	{"keys of later versions that ask for nothing", `{"version":1,"network":"allow","isolate":[ ],"descriptors":"keep","commandCheck":"off","audit":false}`, policyWith(func(*Policy) {})},
+}
+
+func TestParse(t *testing.T) {
+	for _, row := range acceptedPolicies {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := Parse([]byte(row.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// The rows of rejectedPolicies hold every message that Parse knows.
+var rejectedPolicies = []struct{ name, text, want string }{
+	{"empty", ``, `not a JSON object`},
+	{"null", `null`, `not a JSON object`},
+	{"array", `[]`, `not a JSON object`},
+	{"string", `"/a"`, `not a JSON object`},
+	{"byte order mark", "\ufeff{}", `not a JSON object`},
+	{"form feed", "\f{}", `not a JSON object`},
+	{"open", `{`, `not valid JSON (byte 1)`},
+	{"cut in a key", `{"vers`, `not valid JSON (byte 6)`},
+	{"cut after a key", `{"version"`, `not valid JSON (byte 10)`},
+	{"cut after a colon", `{"version":`, `not valid JSON (byte 11)`},
+	{"cut after a value", `{"version":1`, `not valid JSON (byte 12)`},
+	{"cut in an escape", `{"version":1,"hidden":["\`, `not valid JSON (byte 24)`},
+	{"comma at the end", `{"version":1,}`, `not valid JSON (byte 13)`},
+	{"comma at the end of a list", `{"version":1,"hidden":["/a",]}`, `not valid JSON (byte 28)`},
+	{"no comma", `{"version":1 "hidden":[]}`, `not valid JSON (byte 13)`},
+	{"single quotes", `{'version':1}`, `not valid JSON (byte 1)`},
+	{"comment", `{"version":1/**/}`, `not valid JSON (byte 12)`},
+	{"unknown word", `{"version":1,"required":True}`, `not valid JSON (byte 24)`},
+	{"NaN", `{"version":NaN}`, `not valid JSON (byte 11)`},
+	{"leading zero", `{"version":01}`, `not valid JSON (byte 12)`},
+	{"leading plus", `{"version":+1}`, `not valid JSON (byte 11)`},
+	{"no digit after the point", `{"version":1.}`, `not valid JSON (byte 13)`},
+	{"no digit after the sign", `{"version":-}`, `not valid JSON (byte 12)`},
+	{"no digit in the exponent", `{"version":1e+}`, `not valid JSON (byte 14)`},
+	{"wrong escape", `{"version":1,"hidden":["/\x"]}`, `not valid JSON (byte 25)`},
+	{"wrong unicode escape", `{"version":1,"hidden":["/\u12G4"]}`, `not valid JSON (byte 25)`},
+	{"control byte in a string", "{\"version\":1,\"hidden\":[\"/a\n\"]}", `not valid JSON (byte 26)`},
+	{"NUL byte in a string", "{\"version\":1,\"hidden\":[\"/a\x00\"]}", `not valid JSON (byte 26)`},
+	{"NUL byte at the end", "{\"version\":1}\x00", `data after the policy (byte 13)`},
+	{"second object", `{"version":1} {"version":1}`, `data after the policy (byte 14)`},
+	{"second brace", `{"version":1}}`, `data after the policy (byte 13)`},
+	{"too large", `{"version":1}` + strings.Repeat(" ", maxText), `larger than 1 MiB`},
+	{"brackets only", strings.Repeat("[", maxText), `not a JSON object`},
+	{"bomb of brackets", bomb(`{"version":1,"hidden":`, `[`), `nested too deep (byte 29)`},
+	{"bomb of objects", bomb(`{"version":1,"a":`, `{"a":`), `nested too deep (byte 52)`},
+	{"bomb of both", bomb(`{"a":`, `[{"":`), `nested too deep (byte 21)`},
+	{"depth 9", `{"version":1,"a":[[[[[[[[]]]]]]]]}`, `nested too deep (byte 24)`},
+	{"depth 8", `{"version":1,"a":[[[[[[[]]]]]]]}`, `a: unknown key`},
+	{"too many keys", `{` + manyKeys(maxEntries+1) + `}`, `more than 4096 entries`},
+
+	{"duplicate key", `{"version":1,"version":1}`, `version: duplicate key`},
+	{"duplicate key, escaped", `{"version":1,"hidden":[],"hidd\u0065n":["/a"]}`, `hidden: duplicate key`},
+	{"duplicate unknown key", `{"x":1,"x":1}`, `x: duplicate key`},
+	{"duplicate key in log", `{"version":1,"log":{"level":"info","level":"info","to":"/l"}}`, `log.level: duplicate key`},
+	{"duplicate key in env", `{"version":1,"env":{"unset":[],"unset":["A"]}}`, `env.unset: duplicate key`},
+	{"duplicate variable", `{"version":1,"env":{"set":{"A":"1","A":"1"}}}`, `env.set.A: duplicate key`},
+
+	{"no version", `{"hidden":["/a"],"required":true}`, `version: missing (add "version":1)`},
+	{"no key", `{}`, `version: missing (add "version":1)`},
+	{"version in another case", `{"Version":1}`, `version: missing (add "version":1)`},
+	{"version 2", `{"version":2}`, `version: must be 1`},
+	{"version 1.0", `{"version":1.0}`, `version: must be 1`},
+	{"version 1e0", `{"version":1e0}`, `version: must be 1`},
+	{"version 10e-1", `{"version":10E-1}`, `version: must be 1`},
+	{"version -0", `{"version":-0}`, `version: must be 1`},
+	{"version as text", `{"version":"1"}`, `version: must be 1`},
+	{"version true", `{"version":true}`, `version: must be 1`},
+	{"version null", `{"version":null}`, `version: must be 1`},
+
+	{"unknown key", `{"version":1,"hide":["/secret"]}`, `hide: unknown key`},
+	{"unknown key in another case", `{"version":1,"Hidden":[]}`, `Hidden: unknown key`},
+	{"unknown key in capitals", `{"version":1,"NETWORK":"deny"}`, `NETWORK: unknown key`},
+	{"unknown key, empty", `{"version":1,"":1}`, `unknown key`},
+	{"unknown key with a line break", `{"version":1,"a\nb":1}`, `"a\nb": unknown key`},
+	{"unknown key, long", `{"version":1,"` + strings.Repeat("k", 999) + `":1}`, `"` + strings.Repeat("k", 64) + `"…: unknown key`},
+	{"key of the form without version", `{"version":1,"instanceRoot":"/a"}`, `instanceRoot: unknown key`},
+
+	{"required as text", `{"version":1,"required":"true"}`, `required: must be true or false`},
+	{"required 1", `{"version":1,"required":1}`, `required: must be true or false`},
+	{"required null", `{"version":1,"required":null}`, `required: must be true or false`},
+
+	{"hidden as text", `{"version":1,"hidden":"/a"}`, `hidden: must be a list of absolute paths`},
+	{"hidden null", `{"version":1,"hidden":null}`, `hidden: must be a list of absolute paths`},
+	{"hidden as object", `{"version":1,"hidden":{"0":"/a"}}`, `hidden: must be a list of absolute paths`},
+	{"hidden relative", `{"version":1,"hidden":["/a","/b","sk-secret"]}`, `hidden[2]: not an absolute path`},
+	{"hidden home", `{"version":1,"hidden":["~/a"]}`, `hidden[0]: not an absolute path`},
+	{"hidden empty text", `{"version":1,"hidden":[""]}`, `hidden[0]: not an absolute path`},
+	{"hidden number", `{"version":1,"hidden":[1]}`, `hidden[0]: not an absolute path`},
+	{"hidden null in the list", `{"version":1,"hidden":[null]}`, `hidden[0]: not an absolute path`},
+	{"hidden list in the list", `{"version":1,"hidden":[["/a"]]}`, `hidden[0]: not an absolute path`},
+	{"hidden template", `{"version":1,"hidden":["/a",{"path":"${cwd}"}]}`, `hidden[1]: launch templates are not supported by this version`},
+	{"hidden root", `{"version":1,"hidden":["/"]}`, `hidden[0]: hiding / would hide everything`},
+	{"hidden root, unclean", `{"version":1,"hidden":["/a","/./../.."]}`, `hidden[1]: hiding / would hide everything`},
+	{"hidden with a long name", `{"version":1,"hidden":["/` + name255 + `n"]}`, `hidden[0]: a name in the path is longer than 255 bytes: "/` + name255[:159] + `"…`},
+	{"hidden too long", `{"version":1,"hidden":["` + path4095 + `n"]}`, `hidden[0]: path is longer than 4095 bytes: "` + path4095[:160] + `"…`},
+	{"hidden with too many", `{"version":1,"hidden":[` + many + `,"/a"]}`, `hidden: more than 4096 entries`},
+	{"exposed relative", `{"version":1,"exposed":["a"],"hidden":["/"]}`, `exposed[0]: not an absolute path`},
+	{"exposed template", `{"version":1,"exposed":[{}]}`, `exposed[0]: launch templates are not supported by this version`},
+	{"exposed, nothing hidden", `{"version":1,"exposed":["/a/","/b"]}`, `exposed[0]: exposed, but nothing is hidden: "/a"`},
+	{"exposed, hidden empty", `{"version":1,"exposed":["/a"],"hidden":[]}`, `exposed[0]: exposed, but nothing is hidden: "/a"`},
+	{"precreate number", `{"version":1,"precreate":[0]}`, `precreate[0]: not an absolute path`},
+	{"precreate true", `{"version":1,"precreate":true}`, `precreate: must be a list of absolute paths`},
+
+	{"invalid UTF-8", "{\"version\":1,\"hidden\":[\"/a\xff\"]}", `hidden[0]: invalid UTF-8 (byte 26)`},
+	{"invalid UTF-8, cut", "{\"version\":1,\"hidden\":[\"/a\xc3\"]}", `hidden[0]: invalid UTF-8 (byte 26)`},
+	{"invalid UTF-8, overlong", "{\"version\":1,\"hidden\":[\"/a\xc0\xaf\"]}", `hidden[0]: invalid UTF-8 (byte 26)`},
+	{"invalid UTF-8, surrogate", "{\"version\":1,\"hidden\":[\"/\xed\xa0\x80\"]}", `hidden[0]: invalid UTF-8 (byte 25)`},
+	{"invalid UTF-8 in a key", "{\"version\xff\":1}", `invalid UTF-8 (byte 9)`},
+	{"invalid UTF-8 outside a string", "{\"version\":1\xff}", `not valid JSON (byte 12)`},
+	{"high surrogate alone", `{"version":1,"hidden":["/\ud83d"]}`, `hidden[0]: lone surrogate (byte 25)`},
+	{"high surrogate, no escape behind", `{"version":1,"hidden":["/\ud83dabcdef"]}`, `hidden[0]: lone surrogate (byte 25)`},
+	{"high surrogate twice", `{"version":1,"hidden":["/\ud83d\ud83d"]}`, `hidden[0]: lone surrogate (byte 25)`},
+	{"low surrogate alone", `{"version":1,"hidden":["/\ude00"]}`, `hidden[0]: lone surrogate (byte 25)`},
+	{"NUL in a path", `{"version":1,"hidden":["/a\u0000b"]}`, `hidden[0]: NUL in a string (byte 26)`},
+	{"NUL in a key", `{"version":1,"hidden\u0000":[]}`, `NUL in a string (byte 20)`},
+	{"NUL in a value", `{"version":1,"env":{"set":{"A":"\u0000"}}}`, `env.set.A: NUL in a string (byte 32)`},
+	{"NUL in a variable", `{"version":1,"env":{"set":{"A\u0000":""}}}`, `env.set: NUL in a string (byte 29)`},
+	{"NUL in program", `{"version":1,"program":"/a\u0000"}`, `program: NUL in a string (byte 26)`},
+
+	{"frozen unknown", `{"version":1,"frozen":"Allow"}`, `frozen: must be "refuse" or "allow"`},
+	{"frozen bool", `{"version":1,"frozen":true}`, `frozen: must be "refuse" or "allow"`},
+	{"scope workspace", `{"version":1,"scope":"workspace"}`, `scope: "workspace" is not supported by this version`},
+	{"scope empty", `{"version":1,"scope":""}`, `scope: must be "workspace", "local" or "unrestricted"`},
+	{"scope unknown", `{"version":1,"scope":"all"}`, `scope: must be "workspace", "local" or "unrestricted"`},
+	{"scope null", `{"version":1,"scope":null}`, `scope: must be "workspace", "local" or "unrestricted"`},
+	{"capabilities unknown", `{"version":1,"capabilities":"drop"}`, `capabilities: must be "restricted" or "keep"`},
+	{"capabilities list", `{"version":1,"capabilities":[]}`, `capabilities: must be "restricted" or "keep"`},
+	{"unrestricted and capabilities", `{"version":1,"capabilities":"restricted","scope":"unrestricted"}`, `capabilities: not allowed with scope "unrestricted"`},
+	{"unrestricted and network", `{"version":1,"scope":"unrestricted","network":"allow"}`, `network: not allowed with scope "unrestricted"`},
+	{"unrestricted and isolate", `{"version":1,"scope":"unrestricted","isolate":[]}`, `isolate: not allowed with scope "unrestricted"`},
+	{"unrestricted and descriptors", `{"version":1,"scope":"unrestricted","descriptors":"keep"}`, `descriptors: not allowed with scope "unrestricted"`},
+	{"unrestricted and commandCheck", `{"version":1,"scope":"unrestricted","commandCheck":"off"}`, `commandCheck: not allowed with scope "unrestricted"`},
+
+	{"env list", `{"version":1,"env":["A=1"]}`, `env: must be an object with "unset" and "set"`},
+	{"env null", `{"version":1,"env":null}`, `env: must be an object with "unset" and "set"`},
+	{"env unknown", `{"version":1,"env":{"A":"1"}}`, `env.A: unknown key`},
+	{"env.unset as text", `{"version":1,"env":{"unset":"A"}}`, `env.unset: must be a list of variable names`},
+	{"env.unset number", `{"version":1,"env":{"unset":["A",1]}}`, `env.unset[1]: not the name of a variable`},
+	{"env.unset empty", `{"version":1,"env":{"unset":[""]}}`, `env.unset[0]: not the name of a variable`},
+	{"env.unset with =", `{"version":1,"env":{"unset":["A=secret"]}}`, `env.unset[0]: not the name of a variable`},
+	{"env.unset too many", `{"version":1,"env":{"unset":["A"` + strings.Repeat(`,"A"`, maxEntries) + `]}}`, `env.unset: more than 4096 entries`},
+	{"env.set list", `{"version":1,"env":{"set":[]}}`, `env.set: must be an object of variables and values`},
+	{"env.set number", `{"version":1,"env":{"set":{"A":1}}}`, `env.set.A: must be a string`},
+	{"env.set null", `{"version":1,"env":{"set":{"A":null}}}`, `env.set.A: must be a string`},
+	{"env.set empty name", `{"version":1,"env":{"set":{"":"x"}}}`, `env.set.: not the name of a variable`},
+	{"env.set with =", `{"version":1,"env":{"set":{"A=B":"x"}}}`, `"env.set.A=B": not the name of a variable`},
+	{"env.set too many", `{"version":1,"env":{"set":{` + manyKeys(maxEntries+1) + `}}}`, `env.set: more than 4096 entries`},
+	{"env.set the policy", `{"version":1,"env":{"set":{"SANDBOX_EXEC_SHIM_POLICY":"x"}}}`, `env.set.SANDBOX_EXEC_SHIM_POLICY: is the variable of the policy itself`},
+	{"env.unset the policy", `{"version":1,"env":{"unset":["SANDBOX_EXEC_SHIM_POLICY"]}}`, `env.unset[0]: is the variable of the policy itself`},
+	{"env both", `{"version":1,"env":{"set":{"A":"x"},"unset":["A"]}}`, `env.set.A: also in env.unset`},
+
+	{"program relative", `{"version":1,"program":"bash"}`, `program: not an absolute path`},
+	{"program empty", `{"version":1,"program":""}`, `program: not an absolute path`},
+	{"program null", `{"version":1,"program":null}`, `program: not an absolute path`},
+	{"report relative", `{"version":1,"report":"r"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report null", `{"version":1,"report":null}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report number", `{"version":1,"report":3}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report standard input", `{"version":1,"report":"fd:0"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report standard output", `{"version":1,"report":"fd:1"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report fd without number", `{"version":1,"report":"fd:"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report fd negative", `{"version":1,"report":"fd:-3"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report fd with plus", `{"version":1,"report":"fd:+3"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report fd with zero", `{"version":1,"report":"fd:03"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report fd with blank", `{"version":1,"report":"fd: 3"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report fd too large", `{"version":1,"report":"fd:2147483648"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"report FD", `{"version":1,"report":"FD:3"}`, `report: must be an absolute path, or fd:N with N at least 2`},
+	{"log as text", `{"version":1,"log":"/l"}`, `log: must be an object with "level" and "to"`},
+	{"log null", `{"version":1,"log":null}`, `log: must be an object with "level" and "to"`},
+	{"log empty", `{"version":1,"log":{}}`, `log.level: missing`},
+	{"log without to", `{"version":1,"log":{"level":"info"}}`, `log.to: missing`},
+	{"log without level", `{"version":1,"log":{"to":"/l"}}`, `log.level: missing`},
+	{"log.level unknown", `{"version":1,"log":{"level":"INFO","to":"/l"}}`, `log.level: must be "trace", "debug", "info", "warn" or "error"`},
+	{"log.to standard output", `{"version":1,"log":{"level":"info","to":"fd:1"}}`, `log.to: must be an absolute path, or fd:N with N at least 2`},
+	{"log unknown", `{"version":1,"log":{"file":"/l"}}`, `log.file: unknown key`},
+
+	{"profile", `{"version":1,"profile":"p"}`, `profile: not supported by this version`},
+	{"root", `{"version":1,"root":"/r"}`, `root: not supported by this version`},
+	{"workspace", `{"version":1,"workspace":"/w"}`, `workspace: not supported by this version`},
+	{"writable", `{"version":1,"writable":[]}`, `writable: not supported by this version`},
+	{"toolchainDirs", `{"version":1,"toolchainDirs":false}`, `toolchainDirs: not supported by this version`},
+	{"network deny", `{"version":1,"network":"deny"}`, `network: not supported by this version`},
+	{"network object", `{"version":1,"network":{"udp":"allow"}}`, `network: not supported by this version`},
+	{"network null", `{"version":1,"network":null}`, `network: not supported by this version`},
+	{"isolate", `{"version":1,"isolate":["signals"]}`, `isolate: not supported by this version`},
+	{"descriptors", `{"version":1,"descriptors":"close"}`, `descriptors: not supported by this version`},
+	{"commandCheck", `{"version":1,"commandCheck":"deny"}`, `commandCheck: not supported by this version`},
+	{"audit", `{"version":1,"audit":true}`, `audit: not supported by this version`},
+}
+
+func bomb(head, layer string) string {
+	return head + strings.Repeat(layer, (maxText-len(head))/len(layer))
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"K` + strconv.Itoa(i) + `":""`)
+	}
+	return b.String()
+}
+
+func TestParseRejects(t *testing.T) {
+	for _, row := range rejectedPolicies {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := Parse([]byte(row.text))
+			if err == nil {
+				t.Fatalf("accepted as %+v, want error %q", got, row.want)
+			}
+			if got != nil {
+				t.Errorf("policy beside an error: %+v", got)
+			}
+			if err.Error() != row.want {
+				t.Errorf("\n got %q\nwant %q", err, row.want)
+			}
+			checkError(t, []byte(row.text), err)
+		})
+	}
+}
+
+func TestParseOtherPolicyEnv(t *testing.T) {
+	opts := Options{PolicyEnv: "MY_POLICY"}
+	if _, err := opts.Parse([]byte(`{"version":1,"env":{"set":{"SANDBOX_EXEC_SHIM_POLICY":""}}}`)); err != nil {
+		t.Errorf("the default name is free when another is in use: %v", err)
+	}
+	_, err := opts.Parse([]byte(`{"version":1,"env":{"unset":["A","MY_POLICY"]}}`))
+	if want := "env.unset[1]: is the variable of the policy itself"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestConfines(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"version":1}`:                                        false,
+		`{"version":1,"precreate":["/a"]}`:                     false,
+		`{"version":1,"capabilities":"keep"}`:                  false,
+		`{"version":1,"scope":"unrestricted"}`:                 false,
+		`{"version":1,"hidden":["/a"]}`:                        true,
+		`{"version":1,"capabilities":"restricted"}`:            true,
+		`{"version":1,"hidden":["/a"],"scope":"unrestricted"}`: true,
+	} {
+		p, err := Parse([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := p.Confines(); got != want {
+			t.Errorf("%s: Confines = %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestCleanPath(t *testing.T) {
+	for in, want := range map[string]string{
+		"/": "/", "//": "/", "/.": "/", "/..": "/", "/../..//./": "/",
+		"/a": "/a", "/a/": "/a", "/a//b/./c/": "/a/b/c", "/a/.": "/a",
+		"/a/..": "/a/..", "/a/../": "/a/..", "/../a/..": "/a/..",
+		"/a/...": "/a/...", "/.a": "/.a", "/a/b.": "/a/b.", "/ /": "/ ",
+	} {
+		got, err := cleanPath(in)
+		if err != nil || got != want {
+			t.Errorf("cleanPath(%q) = %q, %v; want %q", in, got, err, want)
+		}
+	}
+}
+
+var (
+	byteNumber = regexp.MustCompile(`\(byte \d+\)`)
+	// schemaKey are the keys in errors that the schema fixes.
+	schemaKey = regexp.MustCompile(`^(version|required|frozen|scope|capabilities|program|report|log|env|` +
+		`(hidden|exposed|precreate|env\.unset)(\[\d{1,4}\])?|log\.(level|to)|env\.set|` +
+		`audit|commandCheck|descriptors|isolate|network|profile|root|toolchainDirs|workspace|writable)$`)
+)
+
+// errorMessages are the fixed texts that an error may hold, taken from the rows.
+var errorMessages = func() map[string]bool {
+	set := map[string]bool{}
+	for _, row := range rejectedPolicies {
+		if _, err := Parse([]byte(row.text)); err != nil {
+			if e, ok := errors.AsType[*Error](err); ok {
+				set[byteNumber.ReplaceAllString(e.Msg, "(byte N)")] = true
+			}
+		}
+	}
+	return set
+}()
+
+// checkError fails when an error of Parse repeats more of the policy than one
+// key and one path, or is more than one short line.
+func checkError(t *testing.T, data []byte, err error) {
+	t.Helper()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		t.Fatalf("error is a %T", err)
+	}
+	text := err.Error()
+	if len(text) > 1024 || strings.ContainsFunc(text, func(c rune) bool { return !strconv.IsPrint(c) }) || !utf8.ValidString(text) {
+		t.Errorf("not one short line: %q", text)
+	}
+	// What is not key or path is fixed text: it cannot come from the policy.
+	if msg := byteNumber.ReplaceAllString(e.Msg, "(byte N)"); !errorMessages[msg] {
+		t.Errorf("message %q is in no row of the table", msg)
+	}
+	want := e.Msg
+	if e.Key != "" {
+		want = showKey(e.Key) + ": " + want
+	}
+	if e.Path != "" {
+		want += ": " + quoteCut(e.Path, maxPathShown)
+		if !strings.HasPrefix(e.Path, "/") {
+			t.Errorf("path %q is not absolute", e.Path)
+		}
+	}
+	if text != want {
+		t.Errorf("text %q is not made of its parts", text)
+	}
+	if len(showKey(e.Key)) > 4*maxKeyShown+len(`""…`) {
+		t.Errorf("key is shown in %d bytes", len(showKey(e.Key)))
+	}
+	if e.Key != "" && !schemaKey.MatchString(e.Key) {
+		switch msg := e.Msg; {
+		case msg == "unknown key", msg == "duplicate key", strings.HasPrefix(e.Key, "env.set."):
+		default:
+			t.Errorf("key %q does not fit message %q", e.Key, msg)
+		}
+		// A key that is not of the schema stands in the text as a name.
+		name := e.Key
+		for _, head := range []string{"env.set.", "env.", "log."} {
+			if rest, ok := strings.CutPrefix(name, head); ok {
+				name = rest
+				break
+			}
+		}
+		if !isName(data, name) && !isName(data, e.Key) {
+			t.Errorf("key %q is no name in the policy", e.Key)
+		}
+	}
+}
+
+// isName reports whether name is a string in front of a colon in data.
+func isName(data []byte, name string) bool {
+	for i, c := range data {
+		if c != '"' {
+			continue
+		}
+		r := &jsonReader{data: data, pos: i}
+		if s, err := r.str(""); err == nil && s == name && r.next() == ':' {
+			return true
+		}
+	}
+	return false
+}
+
+// TestMessagesComplete keeps the table whole: the fuzz target takes from it
+// what an error may say.
+func TestMessagesComplete(t *testing.T) {
+	if len(errorMessages) < 30 {
+		t.Errorf("only %d messages: the table lost rows", len(errorMessages))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, row := range acceptedPolicies {
+		if len(row.text) < 1<<13 {
+			f.Add([]byte(row.text))
+		}
+	}
+	for _, row := range rejectedPolicies {
+		if len(row.text) < 1<<13 {
+			f.Add([]byte(row.text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkSyntax(t, data)
+		p, err := Parse(data)
+		if err != nil {
+			if p != nil {
+				t.Errorf("policy beside an error")
+			}
+			checkError(t, data, err)
+			return
+		}
+		checkRoundTrip(t, p)
+		checkStrings(t, data, p)
+		for _, list := range [][]Entry{p.Hidden, p.Exposed, p.Precreate} {
+			for _, e := range list {
+				checkCleanPath(t, e.Path)
+			}
+		}
+	})
+}
+
+// checkSyntax compares the reader with encoding/json: what the one takes is
+// valid for the other, and what the other takes is refused only for what
+// version 1 forbids beyond the grammar.
+func checkSyntax(t *testing.T, data []byte) {
+	t.Helper()
+	_, err := splitMembers(data)
+	if err == nil {
+		if !json.Valid(data) {
+			t.Errorf("encoding/json refuses what split takes")
+		}
+		return
+	}
+	if strings.HasPrefix(err.Error(), "not valid JSON") || strings.HasPrefix(err.Error(), "data after") {
+		if json.Valid(data) {
+			t.Errorf("encoding/json takes what split refuses: %v", err)
+		}
+	}
+}
+
+// checkStrings compares the hidden paths and variables with what
+// encoding/json reads.
+func checkStrings(t *testing.T, data []byte, p *Policy) {
+	t.Helper()
+	var other struct {
+		Hidden []string
+		Env    struct{ Set map[string]string }
+	}
+	if err := json.Unmarshal(data, &other); err != nil {
+		t.Fatalf("encoding/json: %v", err)
+	}
+	var want []string
+	seen := map[string]bool{}
+	for _, s := range other.Hidden {
+		if s, err := cleanPath(s); err != nil {
+			t.Fatal(err)
+		} else if !seen[s] {
+			seen[s] = true
+			want = append(want, s)
+		}
+	}
+	var got []string
+	for _, e := range p.Hidden {
+		got = append(got, e.Path)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hidden (-json +ours)\n%s", diff)
+	}
+	set := map[string]string{}
+	for _, v := range p.Env.Set {
+		set[v.Name] = v.Value
+	}
+	if other.Env.Set == nil {
+		other.Env.Set = map[string]string{}
+	}
+	if diff := cmp.Diff(other.Env.Set, set); diff != "" {
+		t.Errorf("env.set (-json +ours)\n%s", diff)
+	}
+}
+
+func checkCleanPath(t *testing.T, path string) {
+	t.Helper()
+	again, err := cleanPath(path)
+	if err != nil || again != path {
+		t.Errorf("%q is not clean: %q, %v", path, again, err)
+	}
+	if path != "/" && (strings.HasSuffix(path, "/") || strings.Contains(path+"/", "/./") || strings.Contains(path, "//")) {
+		t.Errorf("%q is not clean", path)
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path+"/", "/../") || strings.ContainsRune(path, 0) {
+		t.Errorf("%q is not a path", path)
+	}
+}
