@@ -1,0 +1,40 @@
+// Command runner is a shim reduced to package boot, for its tests. It becomes
+// the program that stands on descriptor-free ground: the path in the variable
+// BOOT_TEST_TARGET, which is taken out of the environment. BOOT_TEST_STEP says
+// what else to do before.
+package main
+
+import (
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/boot"
+)
+
+func main() {
+	if !boot.Entered() {
+		fail("not entered")
+	}
+	var target, step string
+	env := make([]string, 0, len(boot.Envp()))
+	for _, e := range boot.Envp() {
+		if v, ok := strings.CutPrefix(e, "BOOT_TEST_TARGET="); ok {
+			target = v
+			continue
+		}
+		if v, ok := strings.CutPrefix(e, "BOOT_TEST_STEP="); ok {
+			step = v
+			continue
+		}
+		env = append(env, e)
+	}
+	run(step)
+	err := boot.Exec(target, boot.Argv(), env)
+	fail("exec " + target + ": " + err.Error())
+}
+
+func fail(text string) {
+	syscall.Write(2, []byte("runner: "+text+"\n"))
+	os.Exit(125)
+}
