@@ -18,19 +18,20 @@ type Error struct {
 	Key string
 	// Path is the absolute path concerned, or "".
 	Path string
-	// Msg is fixed text, with at most a byte offset in it.
+	// Msg says what is wrong. From Parse it is fixed text with at most a
+	// byte offset in it.
 	Msg string
 }
 
-// Error returns "key: message" or "key: message: "path"". A key that is not
+// Error returns "key: message" or "key: "path": message". A key that is not
 // made of plain letters is quoted, a long key or path is cut.
 func (e *Error) Error() string {
 	text := e.Msg
+	if e.Path != "" {
+		text = quoteCut(e.Path, maxPathShown) + ": " + text
+	}
 	if e.Key != "" {
 		text = showKey(e.Key) + ": " + text
-	}
-	if e.Path != "" {
-		text += ": " + quoteCut(e.Path, maxPathShown)
 	}
 	return text
 }

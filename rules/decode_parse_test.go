@@ -197,13 +197,13 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"hidden template", `{"version":1,"hidden":["/a",{"path":"${cwd}"}]}`, `hidden[1]: launch templates are not supported by this version`},
 	{"hidden root", `{"version":1,"hidden":["/"]}`, `hidden[0]: hiding / would hide everything`},
 	{"hidden root, unclean", `{"version":1,"hidden":["/a","/./../.."]}`, `hidden[1]: hiding / would hide everything`},
-	{"hidden with a long name", `{"version":1,"hidden":["/` + name255 + `n"]}`, `hidden[0]: a name in the path is longer than 255 bytes: "/` + name255[:159] + `"…`},
-	{"hidden too long", `{"version":1,"hidden":["` + path4095 + `n"]}`, `hidden[0]: path is longer than 4095 bytes: "` + path4095[:160] + `"…`},
+	{"hidden with a long name", `{"version":1,"hidden":["/` + name255 + `n"]}`, `hidden[0]: "/` + name255[:159] + `"…: a name in the path is longer than 255 bytes`},
+	{"hidden too long", `{"version":1,"hidden":["` + path4095 + `n"]}`, `hidden[0]: "` + path4095[:160] + `"…: path is longer than 4095 bytes`},
 	{"hidden with too many", `{"version":1,"hidden":[` + many + `,"/a"]}`, `hidden: more than 4096 entries`},
 	{"exposed relative", `{"version":1,"exposed":["a"],"hidden":["/"]}`, `exposed[0]: not an absolute path`},
 	{"exposed template", `{"version":1,"exposed":[{}]}`, `exposed[0]: launch templates are not supported by this version`},
-	{"exposed, nothing hidden", `{"version":1,"exposed":["/a/","/b"]}`, `exposed[0]: exposed, but nothing is hidden: "/a"`},
-	{"exposed, hidden empty", `{"version":1,"exposed":["/a"],"hidden":[]}`, `exposed[0]: exposed, but nothing is hidden: "/a"`},
+	{"exposed, nothing hidden", `{"version":1,"exposed":["/a/","/b"]}`, `exposed[0]: "/a": exposed, but nothing is hidden`},
+	{"exposed, hidden empty", `{"version":1,"exposed":["/a"],"hidden":[]}`, `exposed[0]: "/a": exposed, but nothing is hidden`},
 	{"precreate number", `{"version":1,"precreate":[0]}`, `precreate[0]: not an absolute path`},
 	{"precreate true", `{"version":1,"precreate":true}`, `precreate: must be a list of absolute paths`},
 
@@ -409,14 +409,14 @@ func checkError(t *testing.T, data []byte, err error) {
 		t.Errorf("message %q is in no row of the table", msg)
 	}
 	want := e.Msg
-	if e.Key != "" {
-		want = showKey(e.Key) + ": " + want
-	}
 	if e.Path != "" {
-		want += ": " + quoteCut(e.Path, maxPathShown)
+		want = quoteCut(e.Path, maxPathShown) + ": " + want
 		if !strings.HasPrefix(e.Path, "/") {
 			t.Errorf("path %q is not absolute", e.Path)
 		}
+	}
+	if e.Key != "" {
+		want = showKey(e.Key) + ": " + want
 	}
 	if text != want {
 		t.Errorf("text %q is not made of its parts", text)
