@@ -1,7 +1,6 @@
 // Command runner is a shim reduced to package boot, for its tests. It becomes
-// the program that stands on descriptor-free ground: the path in the variable
-// BOOT_TEST_TARGET, which is taken out of the environment. BOOT_TEST_STEP says
-// what else to do before.
+// the program in the variable BOOT_TEST_TARGET. BOOT_TEST_STEP says what to do
+// before. Both are taken out of the environment.
 package main
 
 import (
@@ -21,15 +20,17 @@ func main() {
 	for _, e := range boot.Envp() {
 		if v, ok := strings.CutPrefix(e, "BOOT_TEST_TARGET="); ok {
 			target = v
-			continue
-		}
-		if v, ok := strings.CutPrefix(e, "BOOT_TEST_STEP="); ok {
+		} else if v, ok := strings.CutPrefix(e, "BOOT_TEST_STEP="); ok {
 			step = v
-			continue
+		} else {
+			env = append(env, e)
 		}
-		env = append(env, e)
 	}
-	run(step)
+	if f, ok := steps[step]; ok {
+		f()
+	} else if step != "" {
+		fail("unknown step " + step)
+	}
 	err := boot.Exec(target, boot.Argv(), env)
 	fail("exec " + target + ": " + err.Error())
 }
