@@ -346,3 +346,28 @@ func below(dir, path string) (string, bool) {
 	name, _, _ := strings.Cut(pathcheck.Rel(dir, path), "/")
 	return name, true
 }
+
+// Hides reports whether the plan leaves the real path unreachable.
+func (pl *Plan) Hides(path string) bool {
+	_, ok := pl.covered(path)
+	return ok
+}
+
+// Freezes reports whether the directory at the real path takes no new entries.
+func (pl *Plan) Freezes(path string) bool {
+	_, ok := pl.expand[path]
+	return ok
+}
+
+// Covers reports, as an error, a path at which mounts show a hidden location
+// and which the plan does not hide: a mount that came up after [Prepare].
+func (pl *Plan) Covers(mounts pathcheck.Mounts) error {
+	for _, h := range pl.Hidden {
+		for _, alias := range mounts.Aliases(h.Path) {
+			if !pl.Hides(alias) {
+				return fmt.Errorf("a mount at %s shows %s", quote(alias), quote(h.Path))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/boot"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+)
+
+// Main makes the launch of this process and returns an exit code when the
+// program was not started. A panic is a bug of the shim, and the program is not
+// started after one.
+func Main(version string) (code int) {
+	defer func() {
+		if v := recover(); v != nil {
+			say("bug", fmt.Sprint(v))
+			code = exitShim
+		}
+	}()
+	const atSecure = 23
+	secure, _ := boot.Auxv(atSecure)
+	s := &Start{
+		Entered: boot.Entered(),
+		Argv:    boot.Argv(), Envp: boot.Envp(), ExecFn: boot.ExecFn(),
+		Secure:  secure != 0,
+		Version: version,
+		Exec:    boot.Exec,
+		Unblock: boot.UnblockSignals,
+	}
+	r, ok, err := record.Decode(boot.RecordBlock())
+	switch {
+	case err != nil && !errors.Is(err, record.ErrNoShim):
+		s.RecordErr = err
+	case ok:
+		s.Record = r
+	}
+	return Run(s)
+}

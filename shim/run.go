@@ -1,0 +1,500 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+)
+
+// Run makes one launch. It returns only when the program was not started, with
+// the exit code; everything there is to say has then been said on stderr. It
+// must be called on the main thread, which package boot has locked.
+func Run(s *Start) int {
+	l := &launch{start: s, began: time.Now(), log: hclog.NewNullLogger()}
+	err := l.run()
+	f := asFailure("launch", err)
+	l.conclude(f)
+	sayFailure(l.target.name, f)
+	return f.code
+}
+
+// A launch is the state that its steps hand on.
+type launch struct {
+	start  *Start
+	began  time.Time
+	me     self
+	target target
+	env    []string
+	policy *rules.Policy
+	source rules.Source
+	report *Report
+	out    *output // the report's destination
+	log    hclog.Logger
+	step   watchedStep
+}
+
+// run is the launch, step by step. Each step's reason for its place is with it.
+func (l *launch) run() error {
+	s := l.start
+	if !s.Entered {
+		return fail("linked without its entry point", errors.New("signals, descriptors and environment of the caller are lost"))
+	}
+	if s.RecordErr != nil {
+		return fail("record", s.RecordErr)
+	}
+	l.me = findSelf(s)
+	l.target.name = base(l.me.invoked)
+	// Before anything that the caller can steer.
+	if err := checkNotPrivileged(s, l.me); err != nil {
+		return fail("refused", err)
+	}
+
+	// The variable is gone from here on, whatever is wrong with it.
+	value, err := l.takePolicy()
+	if err != nil {
+		return err
+	}
+	if rules.Blank(value) {
+		return l.passThrough()
+	}
+	if err := l.decode(value); err != nil {
+		return err
+	}
+	if l.target, err = findTarget(s, l.me, l.policy.Program, l.env); err != nil {
+		return l.targetFailure(err)
+	}
+	l.report = newReport(s, l.target)
+	if err := l.openOutputs(); err != nil {
+		return err
+	}
+	l.env = rules.Apply(l.env, l.policy.Env)
+
+	if l.policy.Confines() {
+		l.step.watch(s, l.target.name)
+		if err := l.confine(); err != nil {
+			return err
+		}
+		l.step.done()
+	}
+	if err := l.writeReport(); err != nil {
+		return err
+	}
+	return l.become()
+}
+
+func (l *launch) policyEnv() string {
+	if l.start.Record.PolicyEnv != "" {
+		return l.start.Record.PolicyEnv
+	}
+	return rules.DefaultPolicyEnv
+}
+
+func (l *launch) takePolicy() (string, error) {
+	value, _, rest, err := rules.Pick(l.start.Envp, l.policyEnv())
+	l.env = rest
+	if err != nil {
+		return "", fail("policy", err)
+	}
+	return value, nil
+}
+
+func (l *launch) decode(value string) error {
+	p, source, err := rules.Load(value, rules.Options{PolicyEnv: l.policyEnv()})
+	if err != nil {
+		return fail("policy in "+l.policyEnv(), err)
+	}
+	l.policy, l.source = p, source
+	if p.Report.IsZero() && l.start.Record.Report != "" {
+		p.Report = rules.Destination{Path: l.start.Record.Report}
+	}
+	if p.Log.To.IsZero() && l.start.Record.Log != "" {
+		p.Log = rules.LogConfig{Level: "info", To: rules.Destination{Path: l.start.Record.Log}}
+	}
+	return nil
+}
+
+// passThrough is the launch without a policy: nothing is added or taken.
+func (l *launch) passThrough() error {
+	var err error
+	if l.target, err = findTarget(l.start, l.me, "", l.env); err != nil {
+		return l.targetFailure(err)
+	}
+	return l.become()
+}
+
+func (l *launch) targetFailure(err error) error {
+	switch {
+	case errors.Is(err, errNotFound):
+		return &failure{code: exitNotFound, what: "not found", err: err}
+	case errors.Is(err, errIsShim):
+		return &failure{code: exitNotFound, what: "not found", err: err}
+	default:
+		return &failure{code: exitRefused, what: "cannot be executed", err: err}
+	}
+}
+
+// openOutputs opens report and log before the confinement, which may hide
+// where they are. A report that cannot be written stops a required launch; a
+// log never stops one.
+func (l *launch) openOutputs() error {
+	out, err := openOutput(l.policy.Report)
+	switch {
+	case err == nil:
+		l.out = out
+	case l.policy.Required:
+		return fail("report", err)
+	default:
+		say(name(l.target.name), "warning", "no report: "+err.Error())
+	}
+	logOut, err := openOutput(l.policy.Log.To)
+	if err != nil {
+		l.report.NotEnforced = append(l.report.NotEnforced, rules.Gap{What: "log", Why: err.Error(), Limit: true})
+		say(name(l.target.name), "warning", "no log: "+err.Error())
+		return nil
+	}
+	l.log = newLogger(l.policy.Log, logOut)
+	return nil
+}
+
+// confine is everything between a decoded policy and a proven domain.
+func (l *launch) confine() error {
+	p, r := l.policy, l.report
+	kernel := probeLandlock()
+	held, gaps := rules.Assess(p, kernel)
+	r.Landlock = &LandlockReport{ABI: kernel.ABI, Errata: kernel.Errata}
+	r.Enforced, r.NotEnforced = held, append(r.NotEnforced, gaps...)
+	if err := l.demand(gaps, kernel); err != nil {
+		return err
+	}
+
+	// Directories are made before the walk, so that it sees them.
+	l.step.is("making the directories to precreate")
+	made, err := precreate(p)
+	if err != nil {
+		return fail("policy", err)
+	}
+	r.Precreated = made
+
+	if kernel.ABI == 0 {
+		l.unavailable(kernel)
+		return l.dropPrivileges()
+	}
+	c, err := l.plan(kernel)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if err := l.dropPrivileges(); err != nil {
+		return err
+	}
+	l.step.is("enforcing the ruleset")
+	if err := c.rules.restrict(); err != nil {
+		if !errors.Is(err, errTooManyLayers) || p.Required {
+			return fail("confinement", err)
+		}
+		l.noDomain(err.Error())
+		return nil
+	}
+	r.Mechanism, r.Landlock.Layers = mechanismLandlock, 1
+
+	l.step.is("proving the confinement")
+	if err := prove(c.plan, c.held, c.rules, l.target.path); err != nil {
+		return fail("the confinement does not hold", err)
+	}
+	if err := c.mountsUnchanged(); err != nil {
+		return fail("the confinement does not hold", err)
+	}
+	return nil
+}
+
+// demand stops a required launch for a guarantee that cannot be given.
+func (l *launch) demand(gaps []rules.Gap, k rules.Kernel) error {
+	for _, g := range gaps {
+		if !g.Limit && l.policy.Required {
+			return &failure{
+				code: exitShim, what: "cannot enforce " + g.What, err: errors.New(g.Why + `; the policy is "required"`),
+				hint: unavailableHint(k),
+			}
+		}
+	}
+	return nil
+}
+
+// unavailable says that a launch runs without Landlock because its policy
+// allows that.
+func (l *launch) unavailable(k rules.Kernel) {
+	l.report.Mechanism = mechanismUnavailable
+	l.warn("Landlock is not available (" + k.Unavailable + "); nothing is hidden")
+}
+
+// noDomain says that the launch adds no domain because its policy allows that.
+// Whatever confined the caller holds as before.
+func (l *launch) noDomain(why string) {
+	r := l.report
+	r.Enforced = slices.DeleteFunc(r.Enforced, func(e rules.Enforcement) bool { return e.By == "landlock" })
+	r.NotEnforced = append(r.NotEnforced, rules.Gap{What: "hidden", Why: why})
+	r.Mechanism = mechanismUnavailable
+	l.warn("nothing is hidden by this launch: " + why)
+}
+
+func (l *launch) warn(text string) {
+	l.report.warn(text)
+	l.log.Warn(text)
+	say(name(l.target.name), "warning", text)
+}
+
+// A confinement is a planned and built domain that is not entered yet.
+type confinement struct {
+	mounts *mountWatch
+	plan   *rules.Plan
+	held   held
+	rules  *ruleset
+}
+
+func (c *confinement) close() {
+	c.mounts.close()
+	c.held.close()
+	if c.rules != nil {
+		c.rules.close()
+	}
+}
+
+// maxPlans is how often a launch plans anew when the file system changes under
+// it. A peer that never stops changing it can stop the launch, no more.
+const maxPlans = 5
+
+func (l *launch) plan(k rules.Kernel) (*confinement, error) {
+	var err error
+	for range maxPlans {
+		var c *confinement
+		if c, err = l.planOnce(k); err == nil {
+			return c, nil
+		}
+		if !errors.Is(err, rules.ErrChanged) {
+			break
+		}
+		l.log.Debug("planning again", "because", err.Error())
+	}
+	if _, ok := errors.AsType[*rules.Error](err); ok {
+		return nil, fail("policy", err)
+	}
+	return nil, fail("plan", err)
+}
+
+func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
+	c := &confinement{}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	tree := pathcheck.OS{}
+	l.step.is("reading the table of mounts")
+	// Opened before the lookups, so that a mount made meanwhile is noticed.
+	watch, absent, err := watchMounts()
+	if err != nil {
+		return nil, err
+	}
+	c.mounts = watch
+	mounts, err := watch.read()
+	if err != nil {
+		return nil, err
+	}
+	l.step.is("looking up the policy's paths")
+	known := facts(l.env, l.target, mounts, l.policy)
+	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
+		return nil, err
+	}
+	if c.held, err = hold(c.plan, tree); err != nil {
+		return nil, err
+	}
+	if c.rules, err = newRuleset(k); err != nil {
+		return nil, err
+	}
+	if c.rules.needed, err = realPaths(tree, known.Needed); err != nil {
+		return nil, err
+	}
+	l.step.is("walking the directories above the hidden paths")
+	tally, err := c.plan.Walk(tree, c.rules)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mountsUnchanged(); err != nil {
+		return nil, fmt.Errorf("%w (%w)", rules.ErrChanged, err)
+	}
+	l.describe(c, tally, absent)
+	return c, nil
+}
+
+// mountsUnchanged asks whether an alias of a hidden location has come up since
+// the plan was made.
+func (c *confinement) mountsUnchanged() error {
+	changed, err := c.mounts.changed()
+	if err != nil || !changed {
+		return err
+	}
+	mounts, err := c.mounts.read()
+	if err != nil {
+		return err
+	}
+	return c.plan.Covers(mounts)
+}
+
+// realPaths resolves what the program needs; what does not exist is left to
+// execve to complain about.
+func realPaths(t pathcheck.Tree, needed []rules.Need) ([]string, error) {
+	var out []string
+	for _, n := range needed {
+		loc, err := pathcheck.Resolve(t, n.Path)
+		if err == nil && loc.Exists {
+			out = append(out, loc.Path)
+		}
+	}
+	return out, nil
+}
+
+// describe puts the plan into the report.
+func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
+	r := l.report
+	r.Hidden, r.Exposed = nil, nil
+	for _, h := range c.plan.Hidden {
+		r.Hidden = append(r.Hidden, h.Path)
+	}
+	for _, x := range c.plan.Exposed {
+		r.Exposed = append(r.Exposed, x.Path)
+	}
+	r.Frozen = c.plan.Frozen
+	r.Landlock.Rules = tally.Grants
+	gaps := c.plan.Limits
+	if noMounts {
+		gaps = append(gaps, rules.Gap{What: "mount-alias", Why: "/proc is not mounted, so other mounts of hidden paths cannot be found", Limit: true})
+	}
+	if len(tally.Unlisted) > 0 {
+		gaps = append(gaps, rules.Gap{
+			What: "unlisted", Path: tally.Unlisted[0], Limit: true,
+			Why: fmt.Sprintf("%d directories cannot be listed; of their entries only the usual and the named ones stay usable", len(tally.Unlisted)),
+		})
+	}
+	if tally.Unopened > 0 {
+		gaps = append(gaps, rules.Gap{What: "unopened", Why: fmt.Sprintf("%d entries could not be opened and are denied", tally.Unopened), Limit: true})
+	}
+	gaps = append(gaps, l.selfProtection(c.plan)...)
+	r.NotEnforced = append(r.NotEnforced, gaps...)
+	if text := c.plan.CwdFrozen(); text != "" {
+		l.warn(text)
+	}
+	l.log.Info("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", r.Frozen, "rules", tally.Grants)
+}
+
+// dropPrivileges sets no_new_privs, without which an unprivileged process may
+// not restrict itself and a set-id program would leave the domain's purpose
+// behind, and then takes capabilities away. The walk comes before it: it may
+// need CAP_DAC_READ_SEARCH.
+func (l *launch) dropPrivileges() error {
+	l.step.is("dropping privileges")
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fail("confinement", fmt.Errorf("set no_new_privs: %w", err))
+	}
+	r := l.report
+	if l.policy.Capabilities == rules.CapabilitiesKeep {
+		if names := dangerousHeld(); names != "" {
+			r.NotEnforced = append(r.NotEnforced, rules.Gap{
+				What: "capabilities", Why: "kept as the policy says; these reach around the confinement: " + names, Limit: true,
+			})
+		}
+		return nil
+	}
+	if err := restrictCapabilities(); err != nil {
+		if l.policy.Required {
+			return fail("confinement", err)
+		}
+		r.NotEnforced = append(r.NotEnforced, rules.Gap{What: "capabilities", Why: err.Error()})
+		l.warn("capabilities are kept: " + err.Error())
+		return nil
+	}
+	r.Enforced = append(r.Enforced, rules.Enforcement{What: "capabilities", By: "capset"})
+	return nil
+}
+
+// writeReport writes the report before execve, after which there is nobody to
+// write it.
+func (l *launch) writeReport() error {
+	l.log.Info("launch", "pid", l.report.PID, "target", l.report.Target, "mechanism", l.report.Mechanism)
+	if l.out == nil {
+		return nil
+	}
+	line, err := l.report.line(l.began)
+	if err == nil {
+		_, err = l.out.Write(line)
+	}
+	if err == nil {
+		return nil
+	}
+	if l.policy.Required {
+		return fail("report", err)
+	}
+	say(name(l.target.name), "warning", "no report: "+err.Error())
+	return nil
+}
+
+// conclude writes the report of a launch that failed, if it came so far as to
+// have one.
+func (l *launch) conclude(f *failure) {
+	if l.report == nil {
+		return
+	}
+	l.report.Outcome, l.report.Error = "error", oneLine(f.Error())
+	l.log.Error("not started", "error", l.report.Error)
+	if l.out == nil {
+		return
+	}
+	if line, err := l.report.line(l.began); err == nil {
+		// Nothing is left to do about an error here but to say the first one.
+		_, _ = l.out.Write(line)
+	}
+}
+
+// become calls execve. A file that is neither a binary nor a script with a #!
+// line is run by /bin/sh, as execvp(3) does.
+func (l *launch) become() error {
+	path, argv := l.target.path, l.start.Argv
+	if l.start.Record.Argv0 == record.Real {
+		argv = append([]string{path}, tail(argv)...)
+	}
+	err := l.start.Exec(path, argv, l.env)
+	if errors.Is(err, unix.ENOEXEC) {
+		script := append([]string{"/bin/sh", path}, tail(argv)...)
+		if err2 := l.start.Exec("/bin/sh", script, l.env); err2 != nil {
+			err = err2
+		}
+	}
+	code := exitRefused
+	if errors.Is(err, unix.ENOENT) && !exists(path) {
+		code = exitNotFound
+	}
+	f := &failure{code: code, what: "execve", err: fmt.Errorf("%q: %w", path, err)}
+	if errors.Is(err, unix.ENOENT) && code == exitRefused {
+		f.hint = "the file is there, so its #! interpreter or its loader is missing"
+	}
+	return f
+}
+
+func tail(argv []string) []string {
+	if len(argv) == 0 {
+		return nil
+	}
+	return argv[1:]
+}
+
+func exists(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil
+}

@@ -1,0 +1,166 @@
+package shim
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+)
+
+// self is this shim's own file.
+type self struct {
+	// id is its identity; known is false when no way led to the file.
+	id    pathcheck.ID
+	known bool
+	// readable is false when the file cannot be opened for reading, so that
+	// no other shim could tell that it is one.
+	readable bool
+	// path is where the file stands, as far as it can be told.
+	path string
+	// invoked is the name under which the shim was started, with its
+	// directory if the caller gave one; "" when nothing tells.
+	invoked string
+}
+
+// findSelf looks for the shim's own file: by /proc/self/exe, and where /proc is
+// not mounted by the path that execve was given or the caller's argv[0].
+func findSelf(s *Start) self {
+	var me self
+	ways := []string{"/proc/self/exe", s.ExecFn}
+	if len(s.Argv) > 0 && strings.Contains(s.Argv[0], "/") {
+		ways = append(ways, s.Argv[0])
+	}
+	for _, way := range ways {
+		if id, ok := fileID(way); ok && (way == "/proc/self/exe" || isShimFile(way) != no) {
+			me.id, me.known, me.path = id, true, way
+			me.readable = unix.Faccessat(unix.AT_FDCWD, way, unix.R_OK, unix.AT_EACCESS) == nil
+			break
+		}
+	}
+	if text, err := readlink("/proc/self/exe"); err == nil && strings.HasPrefix(text, "/") {
+		me.path = text
+	}
+	me.invoked = me.nameOf(s)
+	return me
+}
+
+// nameOf finds the name under which this launch was asked for. The path that
+// execve was given is the best witness, if it is this file and not a way
+// around names (fexecve gives /dev/fd/N); after a #! line it is the script.
+func (me self) nameOf(s *Start) string {
+	candidates := []string{s.ExecFn}
+	if len(s.Argv) > 0 {
+		candidates = append(candidates, s.Argv[0])
+	}
+	for _, c := range candidates {
+		if c == "" || strings.HasPrefix(c, "/dev/fd/") || strings.HasPrefix(c, "/proc/") {
+			continue
+		}
+		if id, ok := fileID(c); ok && me.known && id == me.id {
+			return c
+		}
+	}
+	if !strings.HasPrefix(me.path, "/proc/") {
+		return strings.TrimSuffix(me.path, " (deleted)")
+	}
+	return ""
+}
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// fileID returns the identity of the file at path, symlinks followed.
+func fileID(path string) (pathcheck.ID, bool) {
+	if path == "" {
+		return pathcheck.ID{}, false
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return pathcheck.ID{}, false
+	}
+	return pathcheck.ID{Dev: uint64(st.Dev), Ino: st.Ino}, true
+}
+
+// An answer to a question that cannot always be asked.
+type answer uint8
+
+const (
+	no answer = iota
+	yes
+	unknown
+)
+
+// isShimFile reports whether the file at path is a shim of any version, by the
+// marker in its first page; unknown when it cannot be read.
+func isShimFile(path string) answer {
+	head, err := readHead(path)
+	switch {
+	case err != nil:
+		return unknown
+	case record.IsShim(head):
+		return yes
+	default:
+		return no
+	}
+}
+
+// readHead reads the first page of a regular file.
+func readHead(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, unix.EACCES
+	}
+	head := make([]byte, 4096)
+	n, err := unix.Pread(fd, head, 0)
+	if err != nil {
+		return nil, err
+	}
+	return head[:n], nil
+}
+
+func readlink(path string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlink(path, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+// checkNotPrivileged refuses to work with more privilege than the caller has.
+// A shim that was made set-id or was given file capabilities would confine and
+// start a program of the caller's choice with them. AT_SECURE alone may come
+// from a security module's transition and is no reason.
+func checkNotPrivileged(s *Start, me self) error {
+	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
+		return fmt.Errorf("real and effective ids differ: the shim must not be set-user-id or set-group-id")
+	}
+	if !s.Secure {
+		return nil
+	}
+	path := "/proc/self/exe"
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		path = s.ExecFn
+		if err := unix.Stat(path, &st); err != nil {
+			return fmt.Errorf("the kernel set AT_SECURE and the shim cannot look at its own file: %w", err)
+		}
+	}
+	if st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+		return fmt.Errorf("the shim's file is set-user-id or set-group-id")
+	}
+	if n, err := unix.Getxattr(path, "security.capability", nil); err == nil && n > 0 {
+		return fmt.Errorf("the shim's file has file capabilities")
+	}
+	return nil
+}

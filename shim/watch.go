@@ -1,0 +1,35 @@
+package shim
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// patience is how long a launch may plan before it says what it waits for.
+const patience = 10 * time.Second
+
+// A watchedStep speaks up for a launch that hangs, in a dead network mount for
+// example. Signals are blocked during a launch so that they hit the program;
+// from then on they are let through again, and one that the caller did not
+// block or ignore ends the launch.
+type watchedStep struct {
+	now   atomic.Pointer[string]
+	timer *time.Timer
+}
+
+// is names the step that begins.
+func (w *watchedStep) is(what string) { w.now.Store(&what) }
+
+func (w *watchedStep) watch(s *Start, target string) {
+	w.is("starting")
+	w.timer = time.AfterFunc(patience, func() {
+		say(name(target), "still waiting", *w.now.Load())
+		// The mask belongs to a thread; this one takes the signals from now on.
+		runtime.LockOSThread()
+		s.Unblock()
+		select {}
+	})
+}
+
+func (w *watchedStep) done() { w.timer.Stop() }
