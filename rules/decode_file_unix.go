@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"errors"
 	"io"
 	"syscall"
 )
@@ -51,7 +52,7 @@ func (d descriptor) Close() error { return syscall.Close(int(d)) }
 func retryEINTR(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != syscall.EINTR {
+		if !errors.Is(err, syscall.EINTR) {
 			return n, err
 		}
 	}
