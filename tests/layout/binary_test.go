@@ -1,0 +1,130 @@
+package layout
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maxShimSize is in bytes. The shim is read from disk by every launch that
+// finds a cold cache, and copied into images.
+const maxShimSize = 3_000_000
+
+// TestBinaries looks at the files that make build gives, for both machines.
+func TestBinaries(t *testing.T) {
+	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	version := strings.TrimSpace(string(read(t, filepath.Join(root, "VERSION"))))
+	for arch, machine := range machines {
+		bin := t.TempDir()
+		build(t, "GOARCH="+arch, "BIN="+bin)
+		for _, name := range []string{"sandbox-exec-shim", "install-shim"} {
+			t.Run(arch+"/"+name, func(t *testing.T) {
+				file := filepath.Join(bin, name)
+				testStatic(t, file, machine)
+				data := read(t, file)
+				if !bytes.Contains(data, []byte(version)) {
+					t.Errorf("the version %s is not in the binary", version)
+				}
+				testNoMachinePaths(t, data)
+				testBuildInfo(t, file)
+				if name == "sandbox-exec-shim" && len(data) > maxShimSize {
+					t.Errorf("%d bytes, want at most %d", len(data), maxShimSize)
+				}
+			})
+		}
+	}
+}
+
+// testStatic: no loader, no shared library, no symbol table.
+func testStatic(t *testing.T, file string, machine elf.Machine) {
+	t.Helper()
+	f, err := elf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Machine != machine {
+		t.Errorf("machine is %v, want %v", f.Machine, machine)
+	}
+	if f.Type != elf.ET_EXEC {
+		t.Errorf("type is %v, want %v", f.Type, elf.ET_EXEC)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("it has a %v segment: it is not static", p.Type)
+		}
+	}
+	for _, name := range []string{".symtab", ".debug_info", ".zdebug_info"} {
+		if f.Section(name) != nil {
+			t.Errorf("it has a section %s: it is not stripped", name)
+		}
+	}
+}
+
+// testNoMachinePaths: a binary says nothing of the machine that built it.
+func testNoMachinePaths(t *testing.T, data []byte) {
+	t.Helper()
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]string{"the module": top + "/"}
+	for _, name := range []string{"GOROOT", "GOMODCACHE", "GOCACHE"} {
+		out, err := goCommand("env", name).Output()
+		if err != nil {
+			t.Fatalf("go env %s: %v", name, err)
+		}
+		paths[name] = strings.TrimSpace(string(out)) + "/"
+	}
+	for what, path := range paths {
+		if bytes.Contains(data, []byte(path)) {
+			t.Errorf("the path of %s is in the binary", what)
+		}
+	}
+}
+
+// testBuildInfo: what the binary tells of its own build is the same for
+// everybody.
+func testBuildInfo(t *testing.T, file string) {
+	t.Helper()
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, s := range info.Settings {
+		got[s.Key] = s.Value
+		if strings.HasPrefix(s.Key, "vcs") || s.Key == "-ldflags" {
+			t.Errorf("build setting %s=%s differs from one tree to the next", s.Key, s.Value)
+		}
+	}
+	for key, want := range map[string]string{"CGO_ENABLED": "0", "-trimpath": "true"} {
+		if got[key] != want {
+			t.Errorf("build setting %s is %q, want %q", key, got[key], want)
+		}
+	}
+}
+
+// build runs make build with variables of make.
+func build(t *testing.T, vars ...string) {
+	t.Helper()
+	cmd := exec.Command("make", append([]string{"--no-print-directory", "build"}, vars...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("make build %s: %v\n%s", strings.Join(vars, " "), err, out)
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,196 @@
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sandbox-exec-shim/sandbox-exec-shim"
+
+// root is the top of the module; tests run in their package's directory.
+const root = "../.."
+
+// An arrow is a package, or a tree of packages, and what of this module it may
+// import. A tree also holds the packages below it, unless they have a line of
+// their own.
+type arrow struct {
+	pkg  string
+	may  []string
+	why  string
+	then bool // must exist
+}
+
+var arrows = []arrow{
+	{
+		pkg: "pathcheck", may: []string{}, then: true,
+		why: "what a path names is decided without knowing of policies, so it can be tested and reused alone",
+	},
+	{
+		pkg: "pathcheck/command", may: []string{"pathcheck"},
+		why: "reading a command string needs paths and nothing of a launch",
+	},
+	{
+		pkg: "rules", may: []string{"pathcheck"}, then: true,
+		why: "the decision is made without a kernel, so that explain and the tests make the same one, on any system",
+	},
+	{
+		pkg: "shim/boot", may: []string{}, then: true,
+		why: "it runs before the Go runtime, where nothing else can",
+	},
+	{
+		pkg: "shim/record", may: []string{"shim/boot"},
+		why: "the installer and the shim agree on the record without either one's other parts",
+	},
+	{
+		pkg: "shim", may: []string{"rules", "pathcheck", "shim/boot", "shim/record"}, then: true,
+		why: "a launch uses the policy; it knows no installer",
+	},
+	{
+		pkg: "cmd/sandbox-exec-shim", may: []string{"shim", "shim/boot", "shim/record"}, then: true,
+		why: "the binary only hands the start to the launch",
+	},
+	{
+		pkg: "cmd/install-shim", may: []string{"rules", "pathcheck", "shim", "shim/boot", "shim/record", "cmd/install-shim"},
+		why:  "the admin tool uses the launch's own plan and report, and the launch never uses the tool",
+		then: true,
+	},
+}
+
+// onlyUsers are packages of others that one package of ours keeps to itself.
+var onlyUsers = []struct{ pkg, user, why string }{
+	{"mvdan.cc/sh/v3", "pathcheck/command", "the shell parser is large, and only advice depends on it"},
+	{"github.com/landlock-lsm/go-landlock/landlock/syscall", "shim", "rules decides, shim enforces"},
+	{"github.com/hashicorp/go-hclog", "shim", "diagnostics are a launch's"},
+}
+
+func TestImportDirection(t *testing.T) {
+	pkgs := list(t, "amd64", "./...")
+	for _, a := range arrows {
+		if a.then && !slices.ContainsFunc(pkgs, func(p goPackage) bool { return p.ImportPath == path.Join(module, a.pkg) }) {
+			t.Errorf("package %s does not exist: the arrow holds nothing", a.pkg)
+		}
+	}
+	for _, p := range pkgs {
+		a, ok := arrowOf(p.ImportPath)
+		if !ok {
+			continue
+		}
+		for _, imp := range p.Imports {
+			short, ours := strings.CutPrefix(imp, module+"/")
+			if ours && !mayImport(a, short) {
+				t.Errorf("%s imports %s\n\tit may import only %q: %s", p.ImportPath, imp, a.may, a.why)
+			}
+		}
+	}
+}
+
+func TestOnlyUsers(t *testing.T) {
+	for _, p := range list(t, "amd64", "./...") {
+		for _, imp := range p.Imports {
+			for _, only := range onlyUsers {
+				if within(imp, only.pkg) && p.ImportPath != path.Join(module, only.user) {
+					t.Errorf("%s imports %s, which only %s may: %s", p.ImportPath, imp, only.user, only.why)
+				}
+			}
+		}
+	}
+}
+
+// TestPortable: pathcheck and rules build on any system that Go knows.
+func TestPortable(t *testing.T) {
+	for _, system := range []string{"darwin/arm64", "windows/amd64"} {
+		t.Run(strings.ReplaceAll(system, "/", "-"), func(t *testing.T) {
+			goos, goarch, _ := strings.Cut(system, "/")
+			cmd := goCommand("build", "./pathcheck/...", "./rules/...")
+			cmd.Env = append(cmd.Env, "GOOS="+goos, "GOARCH="+goarch)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("go build: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestModuleFileIsTidy: go.mod names what is used and nothing else.
+func TestModuleFileIsTidy(t *testing.T) {
+	cmd := goCommand("mod", "tidy", "-diff")
+	out, err := cmd.CombinedOutput()
+	if bytes.Contains(out, []byte("dial tcp")) && os.Getenv("CI") == "" {
+		t.Skip("go mod tidy must read the modules' own tests, and they cannot be fetched here")
+	}
+	if err != nil {
+		t.Errorf("go mod tidy -diff: %v\n%s", err, out)
+	}
+}
+
+func arrowOf(pkg string) (arrow, bool) {
+	best, found := arrow{}, false
+	for _, a := range arrows {
+		if within(pkg, path.Join(module, a.pkg)) && len(a.pkg) > len(best.pkg) {
+			best, found = a, true
+		}
+	}
+	return best, found
+}
+
+func mayImport(a arrow, short string) bool {
+	return slices.ContainsFunc(a.may, func(m string) bool {
+		return short == m || m == a.pkg && within(short, m)
+	})
+}
+
+func within(pkg, tree string) bool { return pkg == tree || strings.HasPrefix(pkg, tree+"/") }
+
+type goPackage struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Error      *struct{ Err string }
+}
+
+// list runs go list for linux on arch, as the shim is built.
+func list(t *testing.T, arch string, args ...string) []goPackage {
+	t.Helper()
+	cmd := goCommand(append([]string{"list", "-e", "-json=ImportPath,Standard,Imports,Error"}, args...)...)
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var pkgs []goPackage
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p goPackage
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return pkgs
+		}
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		if p.Error != nil {
+			t.Errorf("%s: %s", p.ImportPath, p.Error.Err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// goCommand is the go command at the top of the module, without the settings
+// of whoever runs the tests.
+func goCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	return cmd
+}
