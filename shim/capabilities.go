@@ -14,10 +14,6 @@ const keptCapabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.
 	1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETPCAP | 1<<unix.CAP_NET_BIND_SERVICE |
 	1<<unix.CAP_AUDIT_WRITE | 1<<unix.CAP_SETFCAP
 
-// maxCapability is the highest number a kernel may know; PR_CAPBSET_READ
-// answers EINVAL for those it does not.
-const maxCapability = 63
-
 type capabilities struct {
 	effective, permitted, inheritable uint64
 }
@@ -50,23 +46,20 @@ func restrictCapabilities() error {
 		return nil
 	}
 	if c.effective&(1<<unix.CAP_SETPCAP) != 0 {
-		for n := range uintptr(maxCapability + 1) {
+		for n := range uintptr(64) {
 			if keptCapabilities&(uint64(1)<<n) != 0 {
 				continue
 			}
-			if err := unix.Prctl(unix.PR_CAPBSET_DROP, n, 0, 0, 0); err != nil && err != unix.EINVAL {
+			err := unix.Prctl(unix.PR_CAPBSET_DROP, n, 0, 0, 0)
+			if err == unix.EINVAL {
+				break // beyond the last one that this kernel knows
+			}
+			if err != nil {
 				return fmt.Errorf("drop capability %d from the bounding set: %w", n, err)
 			}
 		}
 	}
-	for n := range uintptr(maxCapability + 1) {
-		if keptCapabilities&(uint64(1)<<n) != 0 {
-			continue
-		}
-		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_LOWER, n, 0, 0); err != nil && err != unix.EINVAL {
-			return fmt.Errorf("drop capability %d from the ambient set: %w", n, err)
-		}
-	}
+	// What leaves the permitted or the inheritable set leaves the ambient set.
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	for i := range data {
