@@ -28,9 +28,22 @@ type Policy struct {
 	Frozen FrozenMode
 
 	Scope Scope
+	// Workspace is the one directory that scope workspace leaves writable,
+	// absolute and not resolved; "" means the launch's current directory.
+	Workspace string
+	// Writable holds more writable roots of scope workspace.
+	Writable []Entry
+	// Toolchain says which temp and per-user cache directories are writable
+	// in scope workspace.
+	Toolchain ToolchainDirs
+
+	Network Network
+	Isolate Isolation
+
 	// Capabilities is by default restricted when something is hidden, and
 	// keep when the policy confines nothing.
 	Capabilities CapabilityMode
+	Descriptors  DescriptorPolicy
 	Env          EnvChange
 
 	// Program is the absolute path of the real program, or "".
@@ -39,6 +52,9 @@ type Policy struct {
 	// Report and Log say where the launch report and the diagnostics go.
 	Report Destination
 	Log    LogConfig
+
+	// Audit lets denials of the program appear in the audit log.
+	Audit bool
 }
 
 // An Entry is one element of hidden, exposed or precreate: a plain path.
@@ -115,8 +131,99 @@ type LogConfig struct {
 	To    Destination
 }
 
+// A ToolchainMode says where the directories of [ToolchainDirs] come from.
+type ToolchainMode string
+
+const (
+	// ToolchainNone: there are none.
+	ToolchainNone ToolchainMode = ""
+	// ToolchainUsual: temp, the user's cache directory, Go's caches, npm's, cargo's.
+	ToolchainUsual ToolchainMode = "usual"
+	// ToolchainLeaves: just the leaves that known tools write.
+	ToolchainLeaves ToolchainMode = "leaves"
+	// ToolchainOwned: one cache root of the harness, which the tools'
+	// variables are pointed to.
+	ToolchainOwned ToolchainMode = "owned"
+)
+
+// ToolchainDirs is the value of the policy key "toolchainDirs".
+type ToolchainDirs struct {
+	Mode ToolchainMode
+	// Owned is the cache root of ToolchainOwned, absolute.
+	Owned string
+}
+
+// A NetworkMode is the value of the policy key "network".
+type NetworkMode string
+
+const (
+	NetworkAllow NetworkMode = "allow"
+	NetworkDeny  NetworkMode = "deny"
+	NetworkPorts NetworkMode = "ports"
+)
+
+// Network is the value of the policy key "network". With NetworkPorts the
+// rest holds: a nil list leaves that verb free, an empty one forbids it.
+type Network struct {
+	Mode       NetworkMode
+	ConnectTCP []uint16
+	BindTCP    []uint16
+	// UDP says whether UDP sockets may be made, with NetworkPorts.
+	UDP bool
+}
+
+// Isolation is the set of the policy key "isolate".
+type Isolation uint8
+
+const (
+	IsolateSignals Isolation = 1 << iota
+	IsolateAbstractUnix
+	IsolateUnixSockets
+	IsolateProc
+	IsolateTTY
+)
+
+// Has reports whether all of what are in the set.
+func (i Isolation) Has(what Isolation) bool { return i&what == what }
+
+// A DescriptorMode says what happens to inherited descriptors above 2.
+type DescriptorMode string
+
+const (
+	DescriptorsKeep  DescriptorMode = "keep"
+	DescriptorsClose DescriptorMode = "close"
+	DescriptorsList  DescriptorMode = "list"
+)
+
+// DescriptorPolicy is the value of the policy key "descriptors".
+type DescriptorPolicy struct {
+	Mode DescriptorMode
+	// Keep lists the numbers above 2 that DescriptorsList keeps, sorted.
+	Keep []int
+}
+
+// ConfinesFiles reports whether the policy needs a ruleset over the file
+// system.
+func (p *Policy) ConfinesFiles() bool { return len(p.Hidden) > 0 || p.Scope == ScopeWorkspace }
+
+// UsesLandlock reports whether anything in the policy is Landlock's to hold.
+func (p *Policy) UsesLandlock() bool {
+	return p.ConfinesFiles() || p.ConfinesNetwork() || p.Isolate&(IsolateSignals|IsolateAbstractUnix) != 0
+}
+
+// ConfinesNetwork reports whether the policy takes any network away.
+func (p *Policy) ConfinesNetwork() bool {
+	return p.Network.Mode != NetworkAllow && p.Network.Mode != ""
+}
+
+// UsesSeccomp reports whether the policy needs a seccomp filter.
+func (p *Policy) UsesSeccomp() bool {
+	return p.ConfinesNetwork() || p.Isolate&(IsolateUnixSockets|IsolateTTY) != 0
+}
+
 // Confines reports whether the policy asks for any confinement at all.
 // Without it the launch is not touched.
 func (p *Policy) Confines() bool {
-	return len(p.Hidden) > 0 || p.Capabilities == CapabilitiesRestricted
+	return p.UsesLandlock() || p.UsesSeccomp() || p.Isolate != 0 || p.Capabilities == CapabilitiesRestricted ||
+		p.Descriptors.Mode == DescriptorsClose || p.Descriptors.Mode == DescriptorsList
 }
