@@ -18,17 +18,16 @@ var (
 	ErrThread = errors.New("execve from another than the main thread")
 )
 
-// The runtime has had all signals blocked as long as its main thread runs
-// nothing but this package, which imports nothing of ours and so is
-// initialized first.
+// This runs before the initializers of all packages that import this one.
 func init() {
 	if !entered {
 		return
 	}
 	// PR_SET_PDEATHSIG survives only an execve by the main thread.
 	runtime.LockOSThread()
-	// The runtime unblocked some signals on this thread.
 	BlockSignals()
+	// Nothing to restore, unless the runtime's table was not found.
+	restoreDispositions(faults)
 }
 
 // Exec becomes the program at path, an absolute path or one relative to the
@@ -64,7 +63,7 @@ func Exec(path string, argv, envp []string) error {
 
 	// No thread may be in the middle of starting another.
 	beforeExec()
-	restoreDispositions()
+	restoreDispositions(0)
 	restoreLimit()
 	setMask(blocked)
 	r := raw(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&av[0])), uintptr(unsafe.Pointer(&ev[0])), 0, 0)

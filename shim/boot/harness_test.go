@@ -25,6 +25,7 @@ var (
 	launcher string // testdata/launcher
 	runner   string // testdata/runner with the entry point
 	plain    string // testdata/runner without it
+	probe    string // testdata/probe
 )
 
 func TestMain(m *testing.M) {
@@ -35,8 +36,10 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		launcher, runner, plain = filepath.Join(dir, "launcher"), filepath.Join(dir, "runner"), filepath.Join(dir, "plain")
-		if err := errors.Join(os.Chmod(dir, 0o755), build(launcher, "launcher", ""),
+		for name, path := range map[string]*string{"launcher": &launcher, "runner": &runner, "plain": &plain, "probe": &probe} {
+			*path = filepath.Join(dir, name)
+		}
+		if err := errors.Join(os.Chmod(dir, 0o755), build(launcher, "launcher", ""), build(probe, "probe", ""),
 			build(runner, "runner", "-s -w "+ldflags()), build(plain, "runner", "")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1

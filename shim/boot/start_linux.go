@@ -19,7 +19,6 @@ var (
 
 	ignored [signals + 1]bool // SIG_IGN; everything else is SIG_DFL after an execve
 	blocked uint64            // the caller's mask
-	held    uint64            // signals that have the handler forward
 	limit   [2]uint64         // RLIMIT_NOFILE, soft and hard
 	closed  [3]bool           // descriptors 0 to 2
 )
@@ -70,6 +69,7 @@ func start(sp unsafe.Pointer) {
 	passThrough()
 
 	noteSignals()
+	clearTable()
 	raw(syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_NOFILE, 0, uintptr(unsafe.Pointer(&limit)), 0)
 	fillDescriptors()
 	fillFrame()
