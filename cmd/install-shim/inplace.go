@@ -1,0 +1,217 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+)
+
+// installInPlace gives the names of programs to shims.
+func (a *admin) installInPlace(src *source, rec record.Record, paths []string) error {
+	sites, closeAll, err := openSites(paths)
+	defer closeAll()
+	if err != nil {
+		return err
+	}
+	var changes []*change
+	for _, s := range sites {
+		c, err := a.planInPlace(src, s, rec)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, c)
+	}
+	if err := a.checkDependents(changes); err != nil {
+		return err
+	}
+	return a.carryOut(changes, commitInPlace)
+}
+
+// openSites opens and locks the directories of paths, each once, and looks at
+// the names in them. The caller calls closeAll also after an error.
+func openSites(paths []string) (sites []*site, closeAll func(), err error) {
+	dirs := make(map[fileID]*directory)
+	closeAll = func() {
+		for _, d := range dirs {
+			d.close()
+		}
+	}
+	for _, given := range paths {
+		p, err := absolute(given)
+		if err != nil {
+			return nil, closeAll, refused(given, "%w", bare(err))
+		}
+		name := path.Base(p)
+		if p == "/" {
+			return nil, closeAll, refused(p, "is a directory")
+		}
+		if err := checkName(name); err != nil {
+			return nil, closeAll, err
+		}
+		dir, err := openDirectory(parent(p))
+		if err != nil {
+			return nil, closeAll, err
+		}
+		if had := dirs[dir.id]; had != nil {
+			dir.close()
+			dir = had
+		} else {
+			dirs[dir.id] = dir
+			if err := prepareDirectory(dir); err != nil {
+				return nil, closeAll, err
+			}
+		}
+		if slices.ContainsFunc(sites, func(s *site) bool { return s.dir == dir && s.name == name }) {
+			continue
+		}
+		s, err := dir.inspect(name)
+		if err != nil {
+			return nil, closeAll, err
+		}
+		sites = append(sites, s)
+	}
+	return sites, closeAll, nil
+}
+
+func (a *admin) planInPlace(src *source, s *site, rec record.Record) (*change, error) {
+	program := s.path()
+	switch s.stage() {
+	case absent:
+		return nil, refused(s.path(), "%w", unix.ENOENT)
+	case vanished:
+		return nil, &hinted{
+			refused(s.path(), "is gone, but the program behind an earlier shim is still there as %s", show(s.sibling())),
+			"uninstall --in-place gives it its name back",
+		}
+	case replaced:
+		return nil, &hinted{
+			refused(s.path(), "was replaced after an earlier install (an upgrade?); %s is the program from before", show(s.sibling())),
+			"uninstall --in-place removes the older program and keeps the newer one; then install again",
+		}
+	case orphaned:
+		switch {
+		case idOf(&s.at.st) == src.id:
+			return nil, refused(s.path(), "is the shim itself")
+		case s.inDir():
+			return nil, refused(s.path(), "is a shim that was installed with --dir")
+		}
+		return nil, refused(s.path(), "is a shim without its program: there is no %s beside it", show(s.sibling()))
+	case installed:
+		if s.inDir() {
+			return nil, refused(s.path(), "is a shim that was installed with --dir")
+		}
+		program = s.dir.join(s.sibling())
+	case fresh, unfinished:
+	}
+	st, err := checkProgram(program)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkMovable(); err != nil {
+		return nil, err
+	}
+	if err := s.dir.checkExecutable(); err != nil {
+		return nil, err
+	}
+	rec.InPlace = true
+	rec.Real = s.dir.join(s.sibling())
+	c := &change{site: s, mode: fileMode{st.Uid, st.Gid, readableIfExecutable(st.Mode & 0o777)}}
+	if c.data, err = record.Patch(src.data, rec); err != nil {
+		return nil, refused(s.path(), "%w", err)
+	}
+	if s.stage() == fresh && s.at.st.Nlink > 1 && s.at.st.Mode&unix.S_IFMT == unix.S_IFREG {
+		c.warn(fmt.Sprintf("the program has %d names (hard links): only this one leads to the shim", s.at.st.Nlink))
+	}
+	c.rec = rec
+	return c, nil
+}
+
+// readableIfExecutable: a shim that its user cannot read could not read its
+// own record.
+func readableIfExecutable(perm uint32) uint32 { return perm | perm&0o111<<2 }
+
+// checkMovable refuses what rename(2) would refuse halfway.
+func (s *site) checkMovable() error {
+	var stx unix.Statx_t
+	err := unix.Statx(s.dir.fd, s.name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &stx)
+	if err == nil && stx.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0 {
+		return refused(s.path(), "is immutable or append-only (chattr)")
+	}
+	if err == nil && stx.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && stx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+		return refused(s.path(), "is a mount point of its own")
+	}
+	return nil
+}
+
+// checkDependents refuses to replace a program to which another shim leads,
+// whether it stands already or is planned now: that shim would find a shim.
+func (a *admin) checkDependents(changes []*change) error {
+	var known []string // real paths of other shims
+	var owner []string
+	for _, s := range a.allShims(changes) {
+		known, owner = append(known, s.Real), append(owner, s.path)
+	}
+	for _, c := range changes {
+		if c.stage() != fresh && c.stage() != unfinished {
+			continue
+		}
+		id := idOf(&c.at.st)
+		for _, o := range changes {
+			if o != c && slices.Contains(chain(o.path()), id) {
+				return refused(c.path(), "%s leads to it: replace only one of the two", show(o.path()))
+			}
+		}
+		for i, real := range known {
+			if slices.Contains(chain(real), id) {
+				return refused(c.path(), "the shim %s stands in front of it already", show(owner[i]))
+			}
+		}
+	}
+	return nil
+}
+
+// commitInPlace makes the name lead to the shim while the program keeps its
+// inode under the sibling's name. After each step the name leads to the
+// program or to a shim that finds it.
+//
+// The first way exchanges two names in one step. Where the file system cannot,
+// the program gets its second name as a hard link before the shim takes the
+// first. A copy would be another file, so there is no third way.
+func commitInPlace(c *change) (string, error) {
+	temp := tempName(c.name)
+	if c.stage() == installed {
+		return "updated", c.dir.rename(temp, c.name)
+	}
+	linked := c.stage() == unfinished && c.real.kind == other
+	if linked {
+		return "installed", c.dir.rename(temp, c.name)
+	}
+	if err := c.dir.rename(temp, c.sibling()); err != nil {
+		return "", err
+	}
+	err := unix.Renameat2(c.dir.fd, c.sibling(), c.dir.fd, c.name, unix.RENAME_EXCHANGE)
+	if err == nil {
+		return "installed", c.dir.sync()
+	}
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EPERM) {
+		return "", errors.Join(fmt.Errorf("%s: exchange with %s: %w", show(c.path()), show(c.sibling()), err), c.dir.remove(c.sibling()))
+	}
+	if err := c.dir.rename(c.sibling(), temp); err != nil {
+		return "", err
+	}
+	if err := unix.Linkat(c.dir.fd, c.name, c.dir.fd, c.sibling(), 0); err != nil {
+		return "", &hinted{
+			refused(c.path(), "its file system can neither exchange names nor make this hard link: %w", err),
+			"shadow the program from a directory with --dir",
+		}
+	}
+	if err := c.dir.sync(); err != nil {
+		return "", err
+	}
+	return "installed", c.dir.rename(temp, c.name)
+}

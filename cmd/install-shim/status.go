@@ -1,0 +1,327 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/boot"
+)
+
+// A report is what status knows about one name. The keys are stable.
+type report struct {
+	Path  string `json:"path"`
+	Name  string `json:"name"`
+	Place string `json:"place"` // "dir", "in-place", or "" for no install
+	State string `json:"state"` // one of the states below
+	OK    bool   `json:"ok"`
+	// Problem says in words what is wrong, "" when nothing is.
+	Problem string `json:"problem"`
+
+	Real         string `json:"real"`
+	RealResolved string `json:"real_resolved"`
+
+	// PathFinds is what PATH gives for the name, OnPath whether that is this
+	// shim, PathNext the first that is no shim.
+	OnPath    bool   `json:"first_on_path"`
+	PathFinds string `json:"path_finds"`
+	PathNext  string `json:"path_next"`
+
+	PolicyEnv  string `json:"policy_env"`
+	OnMissing  string `json:"on_missing"`
+	Argv0      string `json:"argv0"`
+	Report     string `json:"report"`
+	Log        string `json:"log"`
+	ProfileDir string `json:"profile_dir"`
+	Version    string `json:"shim_version"`
+}
+
+// States of a report.
+const (
+	stateOK         = "ok"
+	stateBroken     = "broken"     // a shim that does not lead to its program
+	stateUnfinished = "unfinished" // an interrupted install in place
+	stateReplaced   = "replaced"   // the shim was overwritten
+	stateMissing    = "missing"    // the name is gone, its program is left
+	stateBare       = "no-record"  // a shim that was never installed
+	stateNone       = "not-a-shim"
+)
+
+func (a *admin) status(args []string) error {
+	var asJSON bool
+	var dirs []string
+	f := newFlags("status")
+	f.BoolVar(&asJSON, "json", false, "")
+	f.Func("dir", "", func(s string) error { dirs = append(dirs, s); return nil })
+	paths, err := parse(f, args)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		if strings.HasPrefix(p, "-") {
+			return &usageError{"status", show(p) + ": options go before the first PATH"}
+		}
+	}
+	everything := len(paths) == 0 && len(dirs) == 0
+	if everything {
+		dirs = a.pathDirs()
+	}
+	reports := []report{}
+	seen := make(map[fileID]bool)
+	for _, given := range dirs {
+		p, err := absolute(given)
+		if err != nil {
+			return refused(given, "%w", bare(err))
+		}
+		d, err := openDirectory(p)
+		if err != nil && everything {
+			continue // PATH often names what does not exist
+		}
+		if err != nil {
+			return err
+		}
+		if !seen[d.id] {
+			seen[d.id] = true
+			err = a.reportDirectory(d, everything, &reports)
+		}
+		d.close()
+		if err != nil {
+			return err
+		}
+	}
+	for _, given := range paths {
+		r, err := a.reportPath(given)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+	}
+	if asJSON {
+		err = a.printJSON(reports)
+	} else {
+		err = a.printTable(reports, everything)
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range reports {
+		if !r.OK {
+			return errSaid
+		}
+	}
+	return nil
+}
+
+// reportDirectory reports on all names of a directory. When everything on PATH
+// is looked at, a bare shim that lies there for the installer's use is none of
+// the answer.
+func (a *admin) reportDirectory(d *directory, everything bool, reports *[]report) error {
+	names, err := d.ours()
+	if err != nil {
+		if everything {
+			return nil
+		}
+		return err
+	}
+	for _, name := range names {
+		s, err := d.inspect(name)
+		if err != nil {
+			return err
+		}
+		r := a.reportSite(s)
+		if everything && r.State == stateBare && name == shimName {
+			continue
+		}
+		*reports = append(*reports, r)
+	}
+	return nil
+}
+
+func (a *admin) reportPath(given string) (report, error) {
+	p, err := absolute(given)
+	if err != nil {
+		return report{}, refused(given, "%w", bare(err))
+	}
+	if st, err := os.Stat(p); err == nil && st.IsDir() {
+		return report{}, &usageError{"status", show(given) + " is a directory: use --dir"}
+	}
+	d, err := openDirectory(parent(p))
+	if err != nil {
+		return report{}, err
+	}
+	defer d.close()
+	s, err := d.inspect(path.Base(p))
+	if err != nil {
+		return report{}, err
+	}
+	if s.stage() == absent {
+		return report{}, refused(p, "%w", unix.ENOENT)
+	}
+	return a.reportSite(s), nil
+}
+
+func (a *admin) reportSite(s *site) report {
+	r := report{Path: s.path(), Name: s.name, State: stateOK}
+	for _, f := range a.findings(s.name) {
+		if r.PathFinds == "" {
+			r.PathFinds = f.path
+			r.OnPath = sameName(f.path, s)
+		}
+		if !f.shim && r.PathNext == "" {
+			r.PathNext = f.path
+		}
+	}
+	if s.at.kind == aShim {
+		r.Version = s.shimVersion()
+	}
+	if s.recorded {
+		r.Place = "dir"
+		if s.rec.InPlace {
+			r.Place = "in-place"
+		}
+		r.Real, r.PolicyEnv = s.rec.Real, s.rec.PolicyEnv
+		r.OnMissing, r.Argv0 = s.rec.OnMissing.String(), s.rec.Argv0.String()
+		r.Report, r.Log, r.ProfileDir = s.rec.Report, s.rec.Log, s.rec.ProfileDir
+		if resolved, err := filepath.EvalSymlinks(s.rec.Real); err == nil {
+			r.RealResolved = resolved
+		}
+	}
+	r.State, r.Problem = s.diagnose()
+	if r.Place == "" && r.State != stateNone && r.State != stateBare && s.real.kind != nothing {
+		r.Place = "in-place"
+	}
+	r.OK = r.State == stateOK
+	return r
+}
+
+// sameName reports whether a path is the site's name in the site's directory.
+func sameName(p string, s *site) bool {
+	var st unix.Stat_t
+	return path.Base(p) == s.name && unix.Stat(parent(p), &st) == nil && idOf(&st) == s.dir.id
+}
+
+// diagnose says in which state a site is and what is wrong with it.
+func (s *site) diagnose() (state, problem string) {
+	sibling := show(s.sibling())
+	switch s.stage() {
+	case absent, fresh:
+		return stateNone, "is not a shim"
+	case unfinished:
+		return stateUnfinished, "the install was interrupted: the program works, nothing confines it; install or uninstall it again"
+	case replaced:
+		return stateReplaced, "the shim was replaced (an upgrade?) and nothing confines the program; " + sibling + " is the older program"
+	case vanished:
+		return stateMissing, "the name is gone, its program is still there as " + sibling
+	case installed, orphaned:
+	}
+	switch {
+	case s.recErr != nil:
+		return stateBroken, s.recErr.Error()
+	case !s.recorded:
+		return stateBare, "is a shim that was never installed: it looks for its program on PATH"
+	case s.rec.InPlace && s.stage() == orphaned:
+		return stateBroken, "there is no " + sibling + " beside it"
+	case s.rec.InPlace && !sameName(s.rec.Real, &site{dir: s.dir, name: s.sibling()}):
+		return stateBroken, "its record names " + show(s.rec.Real) + ", which is not the program beside it"
+	}
+	if _, err := checkProgram(s.rec.Real); err != nil {
+		return stateBroken, "its program " + err.Error()
+	}
+	return stateOK, ""
+}
+
+func (a *admin) printJSON(reports []report) error {
+	text, err := json.MarshalIndent(struct {
+		Version int      `json:"version"`
+		Shims   []report `json:"shims"`
+	}{1, reports}, "", "  ")
+	if err != nil {
+		return err
+	}
+	a.print(string(text) + "\n")
+	return nil
+}
+
+func (a *admin) printTable(reports []report, everything bool) error {
+	if len(reports) == 0 {
+		if everything {
+			a.print("no shim on PATH\n")
+		} else {
+			a.print("no shim\n")
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SHIM\tPLACE\tREAL PROGRAM\tPATH FINDS\tSTATE")
+	for _, r := range reports {
+		finds := "nothing"
+		switch {
+		case r.OnPath && r.State == stateOK:
+			finds = "the shim"
+		case r.PathFinds != "":
+			finds = show(r.PathFinds)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", show(r.Path), dash(r.Place), dash(shown(r.Real)), finds, r.State)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		for _, note := range r.notes() {
+			a.print("  " + show(r.Path) + ": " + note + "\n")
+		}
+	}
+	return nil
+}
+
+// notes are what the table has no column for.
+func (r report) notes() []string {
+	var notes []string
+	if r.Problem != "" {
+		notes = append(notes, r.Problem)
+	}
+	if r.RealResolved != "" && r.RealResolved != r.Real {
+		notes = append(notes, "the real program leads to "+show(r.RealResolved))
+	}
+	if r.Place == "dir" && r.PathNext != "" && r.PathNext != r.Real {
+		notes = append(notes, "without shims PATH would find "+show(r.PathNext))
+	}
+	if r.PolicyEnv != "" && r.PolicyEnv != boot.DefaultPolicyEnv {
+		notes = append(notes, "takes its policy from "+r.PolicyEnv)
+	}
+	for _, o := range []struct{ what, value, usual string }{
+		{"on a missing policy: ", r.OnMissing, "pass"},
+		{"argv[0]: ", r.Argv0, "keep"},
+		{"report: ", r.Report, ""},
+		{"log: ", r.Log, ""},
+		{"profiles: ", r.ProfileDir, ""},
+	} {
+		if o.value != "" && o.value != o.usual {
+			notes = append(notes, o.what+show(o.value))
+		}
+	}
+	if r.Version != "" {
+		notes = append(notes, "shim "+r.Version)
+	}
+	return notes
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func shown(s string) string {
+	if s == "" {
+		return ""
+	}
+	return show(s)
+}
