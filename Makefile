@@ -20,6 +20,8 @@ include shim/boot/ldflags.mk
 GO_BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 GOARM64=v8.0 GOFLAGS= \
 	go build -trimpath -buildvcs=false
 LDFLAGS  := -s -w -buildid= -X main.version=$(VERSION)
+# The shim reads no flag: install-shim finds its version in the file.
+STAMP    := -X main.version=sandbox-exec-shim-version=$(VERSION);
 
 # Packages that must also work where the shim does not.
 PORTABLE := ./pathcheck/... ./rules/...
@@ -46,7 +48,7 @@ need-go:
 .PHONY: build
 build: need-go ## both binaries, static, into $(BIN)
 	@mkdir -p '$(BIN)'
-	$(GO_BUILD) -ldflags '$(LDFLAGS) $(BOOT_LDFLAGS)' -o '$(BIN)/sandbox-exec-shim' ./cmd/sandbox-exec-shim
+	$(GO_BUILD) -ldflags '$(LDFLAGS) $(STAMP) $(BOOT_LDFLAGS)' -o '$(BIN)/sandbox-exec-shim' ./cmd/sandbox-exec-shim
 	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o '$(BIN)/install-shim' ./cmd/install-shim
 
 .PHONY: cross

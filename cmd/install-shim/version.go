@@ -1,23 +1,21 @@
 package main
 
-import "bytes"
+import "regexp"
+
+// stamp is how the build writes the version into the shim. A shim reads no
+// flag, so it cannot be asked.
+var stamp = regexp.MustCompile(`sandbox-exec-shim-version=([0-9A-Za-z.+-]{1,64});`)
 
 // shimVersion returns the version of the shim at the site, or "" when its
-// binary does not tell. A shim reads no flag, so it cannot be asked: the build
-// puts the version into the binary between two fixed pieces of text.
+// binary does not tell.
 func (s *site) shimVersion() string {
 	data, err := s.dir.read(s.name)
 	if err != nil {
 		return ""
 	}
-	_, rest, ok := bytes.Cut(data, []byte("sandbox-exec-shim version <"))
-	if !ok {
+	m := stamp.FindSubmatch(data)
+	if m == nil {
 		return ""
 	}
-	const maxVersion = 64
-	v, _, ok := bytes.Cut(rest[:min(len(rest), maxVersion)], []byte(">"))
-	if !ok {
-		return ""
-	}
-	return string(v)
+	return string(m[1])
 }

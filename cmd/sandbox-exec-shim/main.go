@@ -7,11 +7,16 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 )
 
-// version is set by the linker.
-var version = "unknown"
+// version is set by the linker to "sandbox-exec-shim-version=1.0.0;". In that
+// form install-shim finds it in the file of a shim that is installed.
+var version = "=unknown;"
 
-func main() { os.Exit(shim.Main(version)) }
+func main() {
+	_, v, _ := strings.Cut(version, "=")
+	os.Exit(shim.Main(strings.TrimSuffix(v, ";")))
+}
