@@ -1,0 +1,84 @@
+package launch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+)
+
+// Reports reads the launch reports in a file, one a line, in their order. A
+// file that does not exist has none. Every line must be a whole report without
+// unknown keys.
+func Reports(tb testing.TB, path string) []shim.Report {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ParseReports(tb, string(data))
+}
+
+// ParseReports is [Reports] for text that was read elsewhere.
+func ParseReports(tb testing.TB, text string) []shim.Report {
+	tb.Helper()
+	var out []shim.Report
+	for line := range strings.Lines(text) {
+		if !strings.HasSuffix(line, "\n") {
+			tb.Errorf("a report without a newline: %q", line)
+		}
+		dec := json.NewDecoder(bytes.NewReader([]byte(line)))
+		dec.DisallowUnknownFields()
+		var r shim.Report
+		if err := dec.Decode(&r); err != nil {
+			tb.Fatalf("report %q: %v", line, err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Report reads the only launch report in a file.
+func Report(tb testing.TB, path string) shim.Report {
+	tb.Helper()
+	rs := Reports(tb, path)
+	if len(rs) != 1 {
+		tb.Fatalf("%d reports in %s, want 1: %+v", len(rs), path, rs)
+	}
+	return rs[0]
+}
+
+// Enforced reports whether a report says that what is enforced.
+func Enforced(r shim.Report, what string) bool {
+	for _, e := range r.Enforced {
+		if e.What == what {
+			return true
+		}
+	}
+	return false
+}
+
+// NotEnforced returns the limits and failures of that name, in one of "limit"
+// or "failure" each, in the report's order.
+func NotEnforced(r shim.Report, what string) []string {
+	var out []string
+	for _, g := range r.NotEnforced {
+		switch {
+		case g.What != what:
+		case g.Limit:
+			out = append(out, "limit")
+		default:
+			out = append(out, "failure")
+		}
+	}
+	return slices.Clip(out)
+}
