@@ -188,10 +188,23 @@ func recorded(t testing.TB, r record.Record) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(tmp) })
 	file := filepath.Join(tmp, "shim")
-	if err := errors.Join(os.Chmod(tmp, 0o755), os.WriteFile(file, shim, 0o755)); err != nil {
+	if err := os.Chmod(tmp, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	writeExecutable(t, file, shim)
 	return file
+}
+
+// writeExecutable writes a file that is to be run. No other test may fork
+// meanwhile: its child would hold the file open for writing, which makes an
+// execve of it fail (ETXTBSY).
+func writeExecutable(t testing.TB, file string, text []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(file, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // field returns a line of /proc/self/status, such as SigIgn.

@@ -155,31 +155,17 @@ func TestClosedDescriptorWithoutDevNull(t *testing.T) {
 		unavailable(t, "chroot needs root")
 	}
 	t.Parallel()
-	root := t.TempDir()
-	text, err := os.ReadFile(runner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(root+"/runner", text, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	cmd := command(t, state{
 		Path: "/runner", Argv: byteSlices("runner"), Close: []int{0, 2},
 		Env: byteSlices("BOOT_TEST_STEP=describe"),
 	})
-	inner, err := os.ReadFile(launcher)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := os.ReadFile(cmd.Args[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(root+"/launcher", inner, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(root+"/state", spec, 0o644); err != nil {
-		t.Fatal(err)
+	root := t.TempDir()
+	for name, file := range map[string]string{"/runner": runner, "/launcher": launcher, "/state": cmd.Args[1]} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeExecutable(t, root+name, text)
 	}
 	cmd.Path, cmd.Args = "/launcher", []string{"launcher", "/state"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
