@@ -65,9 +65,9 @@ func TestSetup(t *testing.T) {
 				t.Errorf("%s = %s, want %s", key, got, want)
 			}
 		}
-		sh := launch.Shell(launch.Look(t, "sh"), "ulimit -Sn; ulimit -Hn; ls /proc/self/fd | wc -l")
+		sh := launch.Shell(launch.Look(t, "sh"), "ulimit -Sn; ulimit -Hn; ls /proc/self/fd")
 		sh.User, sh.Setup = u, setup
-		if r := sh.Run(t); r.Stdout != "200\n300\n4\n" {
+		if r := sh.Run(t); r.Stdout != "200\n300\n0\n1\n2\n3\n" {
 			t.Errorf("limits and descriptors: %v", r)
 		}
 		// Closed descriptors stay closed behind a stage.
