@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,6 +130,24 @@ func send(t *testing.T, h *held, sig syscall.Signal) {
 	if err := syscall.Kill(h.Process.Pid, sig); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// threadMasks returns the blocked signals of each thread of a process.
+func threadMasks(t *testing.T, pid int) map[string]uint64 {
+	t.Helper()
+	masks := map[string]uint64{}
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		masks[filepath.Base(filepath.Dir(file))] = signals(t, string(text), "SigBlk")
+	}
+	return masks
 }
 
 func pending(t *testing.T, status string) uint64 {
