@@ -1,6 +1,9 @@
 package rules
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Kernel is what the running kernel offers.
 type Kernel struct {
@@ -10,6 +13,8 @@ type Kernel struct {
 	Errata int
 	// Unavailable says why ABI is 0.
 	Unavailable string
+	// NoSeccomp says why a seccomp filter cannot be loaded, "" if it can.
+	NoSeccomp string
 }
 
 // An Enforcement is one thing that holds for the launch, and by what.
@@ -17,6 +22,14 @@ type Enforcement struct {
 	What string `json:"what"`
 	By   string `json:"by"`
 }
+
+// What enforces, as the report names it.
+const (
+	ByLandlock       = "landlock"
+	BySeccomp        = "seccomp"
+	ByCapabilities   = "capabilities"
+	ByMountNamespace = "mount-namespace"
+)
 
 // A Gap is one thing that does not hold for the launch.
 type Gap struct {
@@ -31,67 +44,130 @@ type Gap struct {
 // A promise is one line of the table below: one thing that a policy key gives,
 // or one thing near it that it does not give.
 type promise struct {
+	// key is the policy key, asks whether a policy uses it.
 	key  string
+	asks func(*Policy) bool
 	what string
-	// abi is the Landlock ABI from which it holds; never for what no ABI gives.
-	abi int
+	by   string
+	// abi is the Landlock ABI from which Landlock holds it; never for what
+	// nothing gives. Errata are the errata bits it needs as well.
+	abi    int
+	errata int
 	// limit marks what is a limit, not a guarantee, where it does not hold.
 	limit bool
-	// why completes the reason where abi alone does not say it.
+	// why is the reason of a limit that no kernel lifts.
 	why string
 }
 
 const never = 1 << 30
 
+// HasSignalScope reports whether the kernel can keep signals within a domain
+// without also separating the threads of one process.
+func (k Kernel) HasSignalScope() bool { return k.ABI >= 6 && k.Errata&signalErratum != 0 }
+
+// signalErratum is the erratum without which the signal scope also separates
+// the threads of one process (Documentation/userspace-api/landlock.rst).
+const signalErratum = 1 << 1
+
+func hides(p *Policy) bool         { return len(p.Hidden) > 0 }
+func scopesWrites(p *Policy) bool  { return p.Scope == ScopeWorkspace }
+func deniesNetwork(p *Policy) bool { return p.Network.Mode == NetworkDeny }
+func limitsPorts(p *Policy) bool   { return p.Network.Mode == NetworkPorts }
+func isolates(what Isolation) func(*Policy) bool {
+	return func(p *Policy) bool { return p.Isolate.Has(what) }
+}
+
 // promises is the only source of what each key guarantees and what it does not.
 // The reference in docs/ is held to it by a test.
 var promises = []promise{
-	{key: "hidden", what: "hidden", abi: 1},
-	{key: "hidden", what: "truncate", abi: 3, limit: true},
-	{key: "hidden", what: "unix-socket", abi: 9, limit: true},
+	{key: "hidden", asks: hides, what: "hidden", by: ByLandlock, abi: 1},
+	{key: "hidden", asks: hides, what: "truncate", by: ByLandlock, abi: 3, limit: true},
+	{key: "hidden", asks: hides, what: "unix-socket", by: ByLandlock, abi: 9, limit: true},
 	{
-		key: "hidden", what: "metadata", abi: never, limit: true,
+		key: "hidden", asks: hides, what: "metadata", abi: never, limit: true,
 		why: "existence, stat, mode, owner, times, extended attributes and inotify of hidden paths are not covered by Landlock",
 	},
+
+	{key: "scope", asks: scopesWrites, what: "writes", by: ByLandlock, abi: 3},
 	{
-		key: "hidden", what: "descriptors", abi: never, limit: true,
-		why: "descriptors inherited from the launcher are not examined and stay usable",
+		key: "scope", asks: scopesWrites, what: "metadata-changes", abi: never, limit: true,
+		why: "mode, owner, times and extended attributes of files outside the workspace can be changed where permissions allow it",
 	},
+
+	{key: "network", asks: deniesNetwork, what: "network", by: BySeccomp},
+	{key: "network", asks: deniesNetwork, what: "network-tcp", by: ByLandlock, abi: 4, limit: true},
+	{
+		key: "network", asks: func(p *Policy) bool { return limitsPorts(p) && p.Network.ConnectTCP != nil },
+		what: "connect-tcp", by: ByLandlock, abi: 4,
+	},
+	{
+		key: "network", asks: func(p *Policy) bool { return limitsPorts(p) && p.Network.BindTCP != nil },
+		what: "bind-tcp", by: ByLandlock, abi: 4,
+	},
+	{
+		key: "network", asks: func(p *Policy) bool { return limitsPorts(p) && p.Network.BindTCP != nil },
+		what: "listen", abi: never, limit: true,
+		why: "listen on a socket that was not bound takes a free port, which Landlock does not check",
+	},
+	{
+		key: "network", asks: func(p *Policy) bool { return limitsPorts(p) && !p.Network.UDP },
+		what: "udp", by: BySeccomp,
+	},
+	{key: "network", asks: limitsPorts, what: "other-sockets", by: BySeccomp},
+
+	{key: "isolate", asks: isolates(IsolateSignals), what: "signals", by: ByLandlock, abi: 6, errata: signalErratum},
+	{
+		key: "isolate", asks: isolates(IsolateSignals), what: "process-limits", abi: never, limit: true,
+		why: "prlimit, setpriority and sched_setaffinity on other processes of the user are not covered by Landlock",
+	},
+	{key: "isolate", asks: isolates(IsolateAbstractUnix), what: "abstract-unix", by: ByLandlock, abi: 6},
+	{key: "isolate", asks: isolates(IsolateUnixSockets), what: "unix-sockets", by: BySeccomp},
+	{key: "isolate", asks: isolates(IsolateTTY), what: "tty", by: BySeccomp},
 }
 
 // Assess says what of p holds on kernel k and what does not. It speaks of what
-// can be known beforehand; the launch adds what it finds ([Plan.Limits]).
+// can be known beforehand; the launch adds what it finds.
 func Assess(p *Policy, k Kernel) (held []Enforcement, gaps []Gap) {
 	for _, pr := range promises {
-		if !p.asks(pr.key) {
+		if !pr.asks(p) {
 			continue
 		}
-		if k.ABI >= pr.abi {
-			held = append(held, Enforcement{What: pr.what, By: "landlock"})
+		why := pr.missing(k)
+		if why == "" {
+			held = append(held, Enforcement{What: pr.what, By: pr.by})
 			continue
 		}
-		gap := Gap{What: pr.what, Why: pr.why, Limit: pr.limit}
-		switch {
-		case pr.abi == never:
-		case k.ABI == 0:
-			gap.Why = "Landlock is not available"
-			if k.Unavailable != "" {
-				gap.Why += ": " + k.Unavailable
-			}
-		default:
-			gap.Why = fmt.Sprintf("needs Landlock ABI %d, this kernel has %d", pr.abi, k.ABI)
-		}
-		gaps = append(gaps, gap)
+		gaps = append(gaps, Gap{What: pr.what, Why: why, Limit: pr.limit})
 	}
 	return held, gaps
 }
 
-// asks reports whether the policy uses a key.
-func (p *Policy) asks(key string) bool {
-	switch key {
-	case "hidden":
-		return len(p.Hidden) > 0
-	default:
-		return false
+// missing says why the promise does not hold on k, or "".
+func (pr promise) missing(k Kernel) string {
+	switch {
+	case pr.abi == never:
+		return pr.why
+	case pr.by == BySeccomp && k.NoSeccomp != "":
+		return "seccomp is not available: " + k.NoSeccomp
+	case pr.by != ByLandlock:
+		return ""
+	case k.ABI == 0:
+		return "Landlock is not available: " + k.Unavailable
+	case k.ABI < pr.abi:
+		return fmt.Sprintf("needs Landlock ABI %d, this kernel has %d", pr.abi, k.ABI)
+	case k.Errata&pr.errata != pr.errata:
+		return "this kernel's Landlock lacks a correction that it needs"
 	}
+	return ""
+}
+
+// Lose moves what Landlock was to hold from held to gaps, for a launch that
+// could not enter a domain.
+func Lose(held []Enforcement, gaps []Gap, why string) ([]Enforcement, []Gap) {
+	for _, e := range held {
+		if e.By == ByLandlock {
+			gaps = append(gaps, Gap{What: e.What, Why: why})
+		}
+	}
+	return slices.DeleteFunc(held, func(e Enforcement) bool { return e.By == ByLandlock }), gaps
 }

@@ -15,48 +15,6 @@ import (
 // kernel is used as if it had this one: what it adds stays unhandled.
 const knownABI = 9
 
-// probeLandlock asks the kernel for its Landlock ABI. Landlock can be absent
-// (ENOSYS), switched off at boot (EOPNOTSUPP), or kept away by a container's
-// seccomp profile (EPERM); all three mean that it is not available.
-func probeLandlock() rules.Kernel {
-	abi, err := ll.LandlockGetABIVersion()
-	if err != nil {
-		return rules.Kernel{Unavailable: unavailable(err)}
-	}
-	k := rules.Kernel{ABI: abi}
-	if errata, err := ll.LandlockGetErrata(); err == nil {
-		k.Errata = errata
-	}
-	return k
-}
-
-func unavailable(err error) string {
-	switch {
-	case errors.Is(err, unix.ENOSYS):
-		return "this kernel has no Landlock"
-	case errors.Is(err, unix.EOPNOTSUPP):
-		return "Landlock is switched off on this kernel"
-	case errors.Is(err, unix.EPERM):
-		return "the system call is not permitted here"
-	default:
-		return err.Error()
-	}
-}
-
-// unavailableHint says what can be done about it.
-func unavailableHint(k rules.Kernel) string {
-	switch k.Unavailable {
-	case "this kernel has no Landlock":
-		return "Landlock needs Linux 5.13 or newer, built with CONFIG_SECURITY_LANDLOCK; a container's seccomp profile may also hide it"
-	case "Landlock is switched off on this kernel":
-		return `add "landlock" to the kernel's lsm= boot parameter`
-	case "the system call is not permitted here":
-		return "a container's seccomp profile probably forbids the landlock_* system calls"
-	default:
-		return ""
-	}
-}
-
 // A ruleset is the one Landlock ruleset of a launch, and the sink of the
 // compiler. Rights that the kernel does not know are left out of what it
 // handles and of each rule.
@@ -69,14 +27,76 @@ type ruleset struct {
 	granted map[string]bool
 }
 
-// newRuleset makes an empty ruleset: enforced like this, it denies everything.
-func newRuleset(k rules.Kernel) (*ruleset, error) {
-	handled := rules.Handled(min(k.ABI, knownABI))
-	fd, err := ll.LandlockCreateRuleset(&ll.RulesetAttr{HandledAccessFS: uint64(handled)}, 0)
+// newRuleset makes the ruleset of p without rules: enforced like this, it denies
+// everything that it handles.
+func newRuleset(p *rules.Policy, k rules.Kernel) (*ruleset, error) {
+	abi := min(k.ABI, knownABI)
+	attr := ll.RulesetAttr{}
+	rs := &ruleset{granted: map[string]bool{}}
+	if p.ConfinesFiles() {
+		rs.handled = rules.Handled(abi)
+		attr.HandledAccessFS = uint64(rs.handled)
+	}
+	if abi >= 4 {
+		attr.HandledAccessNet = handledNetwork(p.Network)
+	}
+	if abi >= 6 {
+		if p.Isolate.Has(rules.IsolateAbstractUnix) {
+			attr.Scoped |= ll.ScopeAbstractUnixSocket
+		}
+		if p.Isolate.Has(rules.IsolateSignals) && k.HasSignalScope() {
+			attr.Scoped |= ll.ScopeSignal
+		}
+	}
+	if attr == (ll.RulesetAttr{}) {
+		return nil, errNothingHandled
+	}
+	fd, err := ll.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
 		return nil, fmt.Errorf("create the Landlock ruleset: %w", err)
 	}
-	return &ruleset{fd: fd, handled: handled, granted: map[string]bool{}}, nil
+	rs.fd = fd
+	if abi >= 4 {
+		if err := rs.grantPorts(p.Network); err != nil {
+			rs.close()
+			return nil, err
+		}
+	}
+	return rs, nil
+}
+
+// errNothingHandled says that this kernel's Landlock has no verb for anything
+// that the policy asks of it.
+var errNothingHandled = errors.New("nothing that this kernel's Landlock knows")
+
+// handledNetwork returns the rights that are denied unless a port is granted.
+func handledNetwork(n rules.Network) uint64 {
+	var handled uint64
+	if n.Mode == rules.NetworkDeny || n.Mode == rules.NetworkPorts && n.ConnectTCP != nil {
+		handled |= ll.AccessNetConnectTCP
+	}
+	if n.Mode == rules.NetworkDeny || n.Mode == rules.NetworkPorts && n.BindTCP != nil {
+		handled |= ll.AccessNetBindTCP
+	}
+	return handled
+}
+
+func (rs *ruleset) grantPorts(n rules.Network) error {
+	if n.Mode != rules.NetworkPorts {
+		return nil
+	}
+	for _, list := range []struct {
+		access uint64
+		ports  []uint16
+	}{{ll.AccessNetConnectTCP, n.ConnectTCP}, {ll.AccessNetBindTCP, n.BindTCP}} {
+		for _, port := range list.ports {
+			err := ll.LandlockAddNetPortRule(rs.fd, &ll.NetPortAttr{AllowedAccess: list.access, Port: uint64(port)}, 0)
+			if err != nil {
+				return fmt.Errorf("add a Landlock rule for port %d: %w", port, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Grant adds a rule on the inode that the compiler looked at.

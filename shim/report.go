@@ -23,7 +23,9 @@ type Report struct {
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`
 
-	// Mechanism is landlock, none (nothing was asked) or unavailable.
+	// Mechanism is landlock, landlock+seccomp, seccomp (nothing was asked of
+	// Landlock), none (nothing was asked) or unavailable (Landlock was asked
+	// for and is not there).
 	Mechanism string `json:"sandbox_mechanism"`
 	// Network is what is in force.
 	Network string `json:"sandbox_network"`
@@ -36,12 +38,19 @@ type Report struct {
 	Precreated []string `json:"precreated,omitempty"`
 	Frozen     []string `json:"frozen,omitempty"`
 
+	// Descriptors lists what the launcher left open and leads around the
+	// policy.
+	Descriptors []Descriptor `json:"descriptors,omitempty"`
+
 	Enforced    []rules.Enforcement `json:"enforced,omitempty"`
 	NotEnforced []rules.Gap         `json:"not_enforced,omitempty"`
 
 	// ElapsedUS is the time from the start of the Go program to this line, in
 	// microseconds.
 	ElapsedUS int64 `json:"elapsed_us"`
+
+	// seccomp is set once a filter is in force.
+	seccomp bool
 }
 
 // A LandlockReport says what was asked of Landlock.
@@ -55,6 +64,8 @@ type LandlockReport struct {
 
 const (
 	mechanismLandlock    = "landlock"
+	mechanismSeccomp     = "seccomp"
+	mechanismBoth        = "landlock+seccomp"
 	mechanismNone        = "none"
 	mechanismUnavailable = "unavailable"
 )
@@ -68,6 +79,20 @@ func newReport(s *Start, t target) *Report {
 		r.Argv0 = s.Argv[0]
 	}
 	return r
+}
+
+// filtered says that the seccomp filter of p is in force.
+func (r *Report) filtered(p *rules.Policy) {
+	r.seccomp = true
+	switch r.Mechanism {
+	case mechanismLandlock:
+		r.Mechanism = mechanismBoth
+	case mechanismNone:
+		r.Mechanism = mechanismSeccomp
+	}
+	if p.ConfinesNetwork() {
+		r.Network = string(p.Network.Mode)
+	}
 }
 
 // warn adds a sentence to the report's warning.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -12,6 +13,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/seccomp"
 )
 
 // Run makes one launch. It returns only when the program was not started, with
@@ -39,6 +41,8 @@ type launch struct {
 	out    *output // the report's destination
 	log    hclog.Logger
 	step   watchedStep
+	// inherited are the descriptors that the launcher left open.
+	inherited []int
 }
 
 // run is the launch, step by step. Each step's reason for its place is with it.
@@ -67,6 +71,10 @@ func (l *launch) run() error {
 	}
 	if err := l.decode(value); err != nil {
 		return err
+	}
+	// Before the shim opens a descriptor that it keeps.
+	if l.inherited, err = inherited(); err != nil {
+		return fail("descriptors", err)
 	}
 	if l.target, err = findTarget(s, l.me, l.policy.Program, l.env); err != nil {
 		return l.targetFailure(err)
@@ -167,82 +175,149 @@ func (l *launch) openOutputs() error {
 // confine is everything between a decoded policy and a proven domain.
 func (l *launch) confine() error {
 	p, r := l.policy, l.report
-	kernel := probeLandlock()
-	held, gaps := rules.Assess(p, kernel)
-	r.Landlock = &LandlockReport{ABI: kernel.ABI, Errata: kernel.Errata}
-	r.Enforced, r.NotEnforced = held, append(r.NotEnforced, gaps...)
-	if err := l.demand(gaps, kernel); err != nil {
+	kernel := probe()
+	r.Enforced, r.NotEnforced = assess(p, kernel, r.NotEnforced)
+	if err := l.demand(r.NotEnforced, kernel); err != nil {
 		return err
 	}
 
 	// Directories are made before the walk, so that it sees them.
 	l.step.is("making the directories to precreate")
-	made, err := precreate(p)
-	if err != nil {
+	var err error
+	if r.Precreated, err = precreate(p); err != nil {
 		return fail("policy", err)
 	}
-	r.Precreated = made
 
-	if kernel.ABI == 0 {
-		l.unavailable(kernel)
-		return l.dropPrivileges()
+	c := &confinement{}
+	if p.UsesLandlock() {
+		if c, err = l.plan(kernel); err != nil {
+			return err
+		}
+		defer c.close()
 	}
-	c, err := l.plan(kernel)
-	if err != nil {
-		return err
+	// What the launcher left open is judged by the plan, and before it could
+	// be of use to anybody.
+	if r.Descriptors, err = closeDescriptors(l.foreign(), p, c.plan); err != nil {
+		return fail("descriptors", err)
 	}
-	defer c.close()
 	if err := l.dropPrivileges(); err != nil {
 		return err
 	}
-	l.step.is("enforcing the ruleset")
-	if err := c.rules.restrict(); err != nil {
-		if !errors.Is(err, errTooManyLayers) || p.Required {
-			return fail("confinement", err)
-		}
-		l.noDomain(err.Error())
+	if err := l.restrict(c, kernel); err != nil {
+		return err
+	}
+	if err := l.filter(kernel); err != nil {
+		return err
+	}
+	l.step.is("proving the confinement")
+	if err := l.prove(c); err != nil {
+		return fail("the confinement does not hold", err)
+	}
+	return nil
+}
+
+func assess(p *rules.Policy, k rules.Kernel, gaps []rules.Gap) ([]rules.Enforcement, []rules.Gap) {
+	held, more := rules.Assess(p, k)
+	return held, append(gaps, more...)
+}
+
+// foreign is what the launcher left open, without the descriptors that the
+// policy itself names for its report and log.
+func (l *launch) foreign() []int {
+	return slices.DeleteFunc(slices.Clone(l.inherited), func(fd int) bool {
+		return l.policy.Report.IsFD && fd == l.policy.Report.FD || l.policy.Log.To.IsFD && fd == l.policy.Log.To.FD
+	})
+}
+
+// restrict enters the Landlock domain. A launch whose policy does not require
+// it goes on without, and says so.
+func (l *launch) restrict(c *confinement, k rules.Kernel) error {
+	if !l.policy.UsesLandlock() {
 		return nil
 	}
-	r.Mechanism, r.Landlock.Layers = mechanismLandlock, 1
+	if k.ABI == 0 {
+		l.report.Mechanism = mechanismUnavailable
+		return nil
+	}
+	l.report.Landlock = &LandlockReport{ABI: k.ABI, Errata: k.Errata, Rules: c.rulesAdded}
+	if c.rules == nil {
+		return nil // this kernel's Landlock knows nothing of what is asked
+	}
+	l.step.is("enforcing the ruleset")
+	err := c.rules.restrict()
+	switch {
+	case err == nil:
+		l.report.Mechanism, l.report.Landlock.Layers = mechanismLandlock, 1
+		return nil
+	case errors.Is(err, errTooManyLayers) && !l.policy.Required:
+		// Whatever confined the caller holds as before.
+		c.release()
+		r := l.report
+		r.Enforced, r.NotEnforced = rules.Lose(r.Enforced, r.NotEnforced, err.Error())
+		r.Mechanism = mechanismUnavailable
+		l.warn("this launch adds no confinement by Landlock: " + err.Error())
+		return nil
+	default:
+		return fail("confinement", err)
+	}
+}
 
-	l.step.is("proving the confinement")
-	if err := prove(c.plan, c.held, c.rules, l.target.path); err != nil {
-		return fail("the confinement does not hold", err)
+// filter loads the seccomp filter. It comes after the domain, since nothing
+// behind it needs a system call that the filter refuses.
+func (l *launch) filter(k rules.Kernel) error {
+	config := filterFor(l.policy)
+	if config.Empty() {
+		return nil
 	}
-	if err := c.mountsUnchanged(); err != nil {
-		return fail("the confinement does not hold", err)
+	if k.NoSeccomp != "" {
+		return nil
 	}
+	l.step.is("loading the seccomp filter")
+	if err := seccomp.Load(config); err != nil {
+		return fail("confinement", err)
+	}
+	l.report.filtered(l.policy)
 	return nil
 }
 
-// demand stops a required launch for a guarantee that cannot be given.
-func (l *launch) demand(gaps []rules.Gap, k rules.Kernel) error {
-	for _, g := range gaps {
-		if !g.Limit && l.policy.Required {
-			return &failure{
-				code: exitShim, what: "cannot enforce " + g.What, err: errors.New(g.Why + `; the policy is "required"`),
-				hint: unavailableHint(k),
+// prove tries what the launch believes to hold.
+func (l *launch) prove(c *confinement) error {
+	if l.report.Mechanism == mechanismLandlock || l.report.Mechanism == mechanismBoth {
+		if c.plan != nil {
+			if err := prove(c.plan, c.held, c.rules, l.target.path); err != nil {
+				return err
 			}
 		}
+		if err := c.mountsUnchanged(); err != nil {
+			return err
+		}
+	}
+	if l.report.seccomp {
+		return proveFilter(l.policy)
 	}
 	return nil
 }
 
-// unavailable says that a launch runs without Landlock because its policy
-// allows that.
-func (l *launch) unavailable(k rules.Kernel) {
-	l.report.Mechanism = mechanismUnavailable
-	l.warn("Landlock is not available (" + k.Unavailable + "); nothing is hidden")
-}
-
-// noDomain says that the launch adds no domain because its policy allows that.
-// Whatever confined the caller holds as before.
-func (l *launch) noDomain(why string) {
-	r := l.report
-	r.Enforced = slices.DeleteFunc(r.Enforced, func(e rules.Enforcement) bool { return e.By == "landlock" })
-	r.NotEnforced = append(r.NotEnforced, rules.Gap{What: "hidden", Why: why})
-	r.Mechanism = mechanismUnavailable
-	l.warn("nothing is hidden by this launch: " + why)
+// demand stops a required launch for a guarantee that cannot be given; another
+// one goes on with a warning.
+func (l *launch) demand(gaps []rules.Gap, k rules.Kernel) error {
+	var lost []string
+	for _, g := range gaps {
+		if g.Limit {
+			continue
+		}
+		if l.policy.Required {
+			return &failure{
+				code: exitShim, what: "cannot enforce " + g.What, err: errors.New(g.Why + `; the policy is "required"`),
+				hint: hint(k),
+			}
+		}
+		lost = append(lost, g.What+" ("+g.Why+")")
+	}
+	if lost != nil {
+		l.warn("not enforced: " + strings.Join(lost, ", "))
+	}
+	return nil
 }
 
 func (l *launch) warn(text string) {
@@ -251,19 +326,29 @@ func (l *launch) warn(text string) {
 	say(name(l.target.name), "warning", text)
 }
 
-// A confinement is a planned and built domain that is not entered yet.
+// A confinement is a planned and built domain that is not entered yet. What a
+// launch does not need of it is nil.
 type confinement struct {
-	mounts *mountWatch
-	plan   *rules.Plan
-	held   held
-	rules  *ruleset
+	mounts     *mountWatch
+	plan       *rules.Plan
+	held       held
+	rules      *ruleset
+	rulesAdded int
 }
 
 func (c *confinement) close() {
 	c.mounts.close()
+	c.mounts = nil
+	c.release()
+}
+
+// release gives up a domain that was not entered.
+func (c *confinement) release() {
 	c.held.close()
+	c.held = nil
 	if c.rules != nil {
 		c.rules.close()
+		c.rules = nil
 	}
 }
 
@@ -296,6 +381,14 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 			c.close()
 		}
 	}()
+	if k.ABI > 0 {
+		if c.rules, err = newRuleset(l.policy, k); err != nil && !errors.Is(err, errNothingHandled) {
+			return nil, err
+		}
+	}
+	if !l.policy.ConfinesFiles() {
+		return c, nil
+	}
 	tree := pathcheck.OS{}
 	l.step.is("reading the table of mounts")
 	// Opened before the lookups, so that a mount made meanwhile is noticed.
@@ -313,15 +406,16 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, err
 	}
+	if c.rules == nil {
+		// No Landlock: the plan still says what the policy means, and which
+		// descriptors lead around it.
+		l.describe(c, rules.Tally{}, absent)
+		return c, nil
+	}
 	if c.held, err = hold(c.plan, tree); err != nil {
 		return nil, err
 	}
-	if c.rules, err = newRuleset(k); err != nil {
-		return nil, err
-	}
-	if c.rules.needed, err = realPaths(tree, known.Needed); err != nil {
-		return nil, err
-	}
+	c.rules.needed = realPaths(tree, known.Needed)
 	l.step.is("walking the directories above the hidden paths")
 	tally, err := c.plan.Walk(tree, c.rules)
 	if err != nil {
@@ -350,7 +444,7 @@ func (c *confinement) mountsUnchanged() error {
 
 // realPaths resolves what the program needs; what does not exist is left to
 // execve to complain about.
-func realPaths(t pathcheck.Tree, needed []rules.Need) ([]string, error) {
+func realPaths(t pathcheck.Tree, needed []rules.Need) []string {
 	var out []string
 	for _, n := range needed {
 		loc, err := pathcheck.Resolve(t, n.Path)
@@ -358,7 +452,7 @@ func realPaths(t pathcheck.Tree, needed []rules.Need) ([]string, error) {
 			out = append(out, loc.Path)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // describe puts the plan into the report.
@@ -372,7 +466,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 		r.Exposed = append(r.Exposed, x.Path)
 	}
 	r.Frozen = c.plan.Frozen
-	r.Landlock.Rules = tally.Grants
+	c.rulesAdded = tally.Grants
 	gaps := c.plan.Limits
 	if noMounts {
 		gaps = append(gaps, rules.Gap{What: "mount-alias", Why: "/proc is not mounted, so other mounts of hidden paths cannot be found", Limit: true})
@@ -420,7 +514,7 @@ func (l *launch) dropPrivileges() error {
 		l.warn("capabilities are kept: " + err.Error())
 		return nil
 	}
-	r.Enforced = append(r.Enforced, rules.Enforcement{What: "capabilities", By: "capset"})
+	r.Enforced = append(r.Enforced, rules.Enforcement{What: "capabilities", By: rules.ByCapabilities})
 	return nil
 }
 

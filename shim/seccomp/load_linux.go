@@ -33,3 +33,14 @@ func Load(c Config) error {
 	}
 	return nil
 }
+
+// Available reports why a filter cannot be loaded, nil if it can: the kernel
+// lacks seccomp, or a container's profile forbids it.
+func Available() error {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	if errno != 0 {
+		return fmt.Errorf("seccomp: %w", errno)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/seccomp"
+)
+
+// filterFor says what of a policy is the seccomp filter's.
+func filterFor(p *rules.Policy) seccomp.Config {
+	c := seccomp.Config{
+		NoUnixSockets:   p.Isolate.Has(rules.IsolateUnixSockets),
+		NoTerminalInput: p.Isolate.Has(rules.IsolateTTY),
+	}
+	switch p.Network.Mode {
+	case rules.NetworkDeny:
+		c.Sockets = seccomp.LocalSockets
+	case rules.NetworkPorts:
+		c.Sockets = seccomp.TCPSockets
+		if p.Network.UDP {
+			c.Sockets = seccomp.TCPAndUDPSockets
+		}
+	}
+	return c
+}
+
+// proveFilter tries what the filter is there to refuse.
+func proveFilter(p *rules.Policy) error {
+	type try struct {
+		what string
+		do   func() error
+		want error
+	}
+	socket := func(family, kind, protocol int) func() error {
+		return func() error {
+			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}
+	}
+	var tries []try
+	if p.Network.Mode == rules.NetworkDeny {
+		tries = append(tries, try{"a TCP socket", socket(unix.AF_INET, unix.SOCK_STREAM, 0), unix.EACCES})
+	}
+	if p.ConfinesNetwork() {
+		tries = append(tries, try{"a packet socket", socket(unix.AF_PACKET, unix.SOCK_RAW, 0), unix.EACCES})
+	}
+	if p.Network.Mode == rules.NetworkDeny || p.Network.Mode == rules.NetworkPorts && !p.Network.UDP {
+		tries = append(tries, try{"a UDP socket", socket(unix.AF_INET, unix.SOCK_DGRAM, 0), unix.EACCES})
+	}
+	if p.Isolate.Has(rules.IsolateUnixSockets) {
+		tries = append(tries, try{"a unix socket", socket(unix.AF_UNIX, unix.SOCK_STREAM, 0), unix.EACCES})
+	}
+	if p.Isolate.Has(rules.IsolateTTY) {
+		// Without the filter the kernel finds that -1 is no descriptor.
+		tries = append(tries, try{"terminal input", func() error {
+			return unix.IoctlSetInt(-1, unix.TIOCSTI, 0)
+		}, unix.EPERM})
+	}
+	for _, t := range tries {
+		if err := t.do(); !errors.Is(err, t.want) {
+			return fmt.Errorf("%s: expected %w, got %w", t.what, t.want, orNone(err))
+		}
+	}
+	return nil
+}
+
+var errNone = errors.New("no error")
+
+func orNone(err error) error {
+	if err == nil {
+		return errNone
+	}
+	return err
+}
