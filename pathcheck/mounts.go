@@ -21,6 +21,10 @@ type Mount struct {
 	FSType  string
 	Source  string
 	Super   string
+	// Layers holds the directories whose content an overlay shows, as they
+	// were named when it was mounted: not resolved, perhaps relative, perhaps
+	// from another mount namespace.
+	Layers []string
 }
 
 // Mounts is the mount table of one moment.
@@ -55,11 +59,54 @@ func parseMount(line string) (Mount, error) {
 	if err1 != nil || err2 != nil {
 		return Mount{}, fmt.Errorf("mountinfo: unexpected line %q", line)
 	}
-	return Mount{
+	m := Mount{
 		ID: id, Parent: parent, Dev: f[2],
 		Root: unescape(f[3]), Point: unescape(f[4]), Options: f[5],
 		FSType: g[0], Source: unescape(g[1]), Super: unescape(g[2]),
-	}, nil
+	}
+	switch m.FSType {
+	case "overlay":
+		m.Layers = layers(g[2])
+	case "nfs", "nfs4":
+		// The kernel writes "/" whatever the root is (nfs_show_path); the
+		// source says which directory of the server was mounted.
+		if _, dir, ok := strings.Cut(m.Source, ":/"); ok && m.Root == "/" {
+			m.Root = "/" + strings.Trim(dir, "/")
+		}
+	}
+	return m, nil
+}
+
+// layers takes the directories out of the still escaped options of an overlay
+// (Documentation/filesystems/overlayfs.rst).
+func layers(options string) []string {
+	var out []string
+	for opt := range strings.SplitSeq(options, ",") {
+		key, value, _ := strings.Cut(opt, "=")
+		value = unescape(value)
+		switch key {
+		case "upperdir", "lowerdir+", "datadir+":
+			out = append(out, value)
+		case "lowerdir":
+			// A colon in a name is written "\:".
+			var dir strings.Builder
+			for i := 0; i <= len(value); i++ {
+				switch {
+				case i == len(value) || value[i] == ':':
+					if dir.Len() > 0 {
+						out = append(out, dir.String())
+					}
+					dir.Reset()
+				case value[i] == '\\' && i+1 < len(value):
+					i++
+					dir.WriteByte(value[i])
+				default:
+					dir.WriteByte(value[i])
+				}
+			}
+		}
+	}
+	return out
 }
 
 // unescape undoes the octal escapes (\040 for a space) of mountinfo.
@@ -83,31 +130,40 @@ func unescape(s string) string {
 
 // Of returns the mount through which the absolute, symlink-free path is
 // reached, following the tree of mounts as a lookup does: a mount that is
-// covered by a later one is not it.
+// covered by a later one is not it, and neither is one that stands on "/"
+// itself, which no lookup enters. It is false when the table does not show
+// that mount, as after chroot(2) into a directory that is no mount point.
 func (ms Mounts) Of(path string) (Mount, bool) {
-	cur, ok := ms.root()
-	if !ok {
-		return Mount{}, false
-	}
+	cur, known := ms.root()
 	for _, p := range append(Ancestors(path), path) {
+		if p == "/" {
+			continue
+		}
 		for next, ok := ms.child(cur.ID, p); ok; next, ok = ms.child(cur.ID, p) {
-			cur = next
+			cur, known = next, true
 		}
 	}
-	return cur, true
+	return cur, known
 }
 
+// root returns the mount of "/", or false and a mount that has nothing but the
+// ID to which the visible mounts refer.
 func (ms Mounts) root() (Mount, bool) {
-	known := make(map[int]bool, len(ms))
+	ids := make(map[int]bool, len(ms))
 	for _, m := range ms {
-		known[m.ID] = true
+		ids[m.ID] = true
 	}
+	unseen := Mount{ID: -1}
 	for _, m := range ms {
-		if m.Point == "/" && (!known[m.Parent] || m.Parent == m.ID) {
+		if ids[m.Parent] && m.Parent != m.ID {
+			continue
+		}
+		if m.Point == "/" {
 			return m, true
 		}
+		unseen.ID = m.Parent
 	}
-	return Mount{}, false
+	return unseen, false
 }
 
 func (ms Mounts) child(parent int, point string) (Mount, bool) {
@@ -119,33 +175,64 @@ func (ms Mounts) child(parent int, point string) (Mount, bool) {
 	return Mount{}, false
 }
 
-// Aliases returns the other paths at which mounts show what stands at path,
-// something inside it, or a directory that contains it: in the last case the
-// path below that mount which leads there. path must be absolute and free of
-// symlinks, and need not exist. Paths that another mount covers are left out.
-func (ms Mounts) Aliases(path string) []string {
-	own, ok := ms.Of(path)
-	if !ok {
-		return nil
+// Reaches reports whether a lookup of its mount point leads to m, that is,
+// whether no other mount covers it.
+func (ms Mounts) Reaches(m Mount) bool {
+	by, ok := ms.Of(m.Point)
+	return ok && by.ID == m.ID
+}
+
+// An Alias is a second path to the same place.
+type Alias struct {
+	// Path leads to what stands at Shows, by another mount.
+	Path string
+	// Shows is the path that was asked for, or one beneath it.
+	Shows string
+	// FSType is the type of the file system.
+	FSType string
+}
+
+// Aliases returns the other paths at which mounts show what stands at path or
+// beneath it, submounts included: the mount point where a mount shows that
+// place or something inside it, and the path below the mount point where it
+// shows a directory that contains it. An alias may lie beneath path. path must
+// be absolute and free of symlinks, and need not exist. Paths that another
+// mount covers are left out.
+//
+// It is false when the table does not show the mount of path: then aliases of
+// path itself are not known.
+func (ms Mounts) Aliases(path string) ([]Alias, bool) {
+	var out []Alias
+	own, known := ms.Of(path)
+	if known {
+		out = ms.show(out, own, Join(own.Root, Rel(own.Point, path)), path)
 	}
-	inside := Join(own.Root, Rel(own.Point, path))
-	var out []string
+	for _, sub := range ms {
+		if Beneath(path, sub.Point) && ms.Reaches(sub) {
+			out = ms.show(out, sub, sub.Root, sub.Point)
+		}
+	}
+	return out, known
+}
+
+// show appends the paths by which mounts other than own show what stands at
+// inside, a path in own's file system that is seen at shows.
+func (ms Mounts) show(out []Alias, own Mount, inside, shows string) []Alias {
 	for _, m := range ms {
 		if m.ID == own.ID || m.Dev != own.Dev {
 			continue
 		}
-		alias := ""
+		a := Alias{Shows: shows, FSType: m.FSType}
 		switch {
 		case Within(inside, m.Root):
-			alias = m.Point
+			a.Path, a.Shows = m.Point, Join(shows, Rel(inside, m.Root))
 		case Beneath(m.Root, inside):
-			alias = Join(m.Point, Rel(m.Root, inside))
+			a.Path = Join(m.Point, Rel(m.Root, inside))
 		default:
 			continue
 		}
-		// Reached by this mount, and not where path already is.
-		if by, ok := ms.Of(alias); ok && by.ID == m.ID && !Within(path, alias) {
-			out = append(out, alias)
+		if by, ok := ms.Of(a.Path); ok && by.ID == m.ID {
+			out = append(out, a)
 		}
 	}
 	return out

@@ -15,6 +15,9 @@ type Location struct {
 	// Exists is false when a component is missing or may not be looked up;
 	// the rest of Path is then taken as it stands in the text.
 	Exists bool
+	// Denied is set when a component may not be looked up. Whether the rest
+	// exists, and whether a symlink in it leads elsewhere, is not known.
+	Denied bool
 	// Info describes the inode when Exists.
 	Info Info
 	// Above holds the existing directories strictly above Path, "/" first.
@@ -39,13 +42,16 @@ var (
 	ErrLoop        = syscall.ELOOP
 	// ErrDotDot is a ".." behind a component that does not exist.
 	ErrDotDot = errors.New(`".." behind a directory that does not exist`)
+	// ErrChanged is a directory that was another one a moment ago.
+	ErrChanged = errors.New("the file system changed while the launch was planned")
 )
 
 // Resolve follows path through t as the kernel would, by component, and holds
 // at most two nodes open. path must be absolute; it need not be clean: ".."
 // is taken physically, behind the symlink before it. A missing tail is no
-// error, a non-directory in the middle is ([ErrNotDir]), and so is a loop
-// ([ErrLoop]).
+// error, and neither is "/" or "." behind a file. A non-directory in the
+// middle is one ([ErrNotDir]), and so are a loop ([ErrLoop]) and a directory
+// that is another one when ".." leads through it again ([ErrChanged]).
 func Resolve(t Tree, path string) (Location, error) {
 	if !strings.HasPrefix(path, "/") {
 		return Location{}, ErrNotAbsolute
@@ -76,6 +82,7 @@ type resolver struct {
 	cur     Node
 	links   []string
 	missing bool
+	denied  bool
 	tail    []string
 }
 
@@ -86,9 +93,11 @@ func (r *resolver) close() {
 	}
 }
 
-// start goes to "/" and from there down names, which hold no symlink.
+// start goes to "/" and from there down names, where it was before: what it
+// finds there now must be the same.
 func (r *resolver) start(names []string) error {
 	r.close()
+	before := r.ids
 	root, err := r.tree.Root()
 	if err != nil {
 		return err
@@ -97,9 +106,12 @@ func (r *resolver) start(names []string) error {
 	for _, name := range names {
 		next, err := r.cur.Open(name)
 		if err != nil {
-			return fmt.Errorf("open %q again: %w", name, err)
+			return fmt.Errorf("%w: %q: %w", ErrChanged, name, err)
 		}
 		r.enter(name, next)
+		if i := len(r.names); r.ids[i] != before[i] {
+			return fmt.Errorf("%w: %q", ErrChanged, name)
+		}
 	}
 	return nil
 }
@@ -124,7 +136,7 @@ func (r *resolver) step(name string) error {
 	next, err := r.cur.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
-		r.missing = true
+		r.missing, r.denied = true, errors.Is(err, fs.ErrPermission)
 		r.tail = append([]string{name}, r.rest...)
 		for _, c := range r.tail {
 			if c == ".." {
@@ -162,6 +174,7 @@ func (r *resolver) location() (Location, error) {
 	loc := Location{
 		Path:   pathOf(append(append([]string(nil), r.names...), r.tail...)),
 		Exists: !r.missing,
+		Denied: r.denied,
 		Links:  r.links,
 	}
 	above := len(r.ids)

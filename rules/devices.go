@@ -12,12 +12,13 @@ import (
 // anywhere; SCSI generic and NVMe ones by number or, where that is dynamic,
 // by the name that the kernel gives them in /dev.
 func rawDevice(path string, info pathcheck.Info) bool {
-	const memMajor, sgMajor = 1, 21
 	if info.Kind == pathcheck.CharDevice {
-		switch {
-		case info.Major == memMajor && (info.Minor == 1 || info.Minor == 2 || info.Minor == 4): // mem, kmem, port
-			return true
-		case info.Major == sgMajor:
+		switch info.Major {
+		case 1: // mem, kmem, port, oldmem
+			if m := info.Minor; m == 1 || m == 2 || m == 4 || m == 12 {
+				return true
+			}
+		case 21, 90, 162, 202: // SCSI generic, MTD, raw, MSRs of a CPU
 			return true
 		}
 	}
@@ -33,7 +34,7 @@ func rawDevice(path string, info pathcheck.Info) bool {
 }
 
 const (
-	maxDeviceDepth   = 8
+	maxDeviceDepth   = 4 // a node is open for each level
 	maxDeviceEntries = 4096
 )
 
@@ -46,6 +47,7 @@ func (pl *Plan) expandDevices(t pathcheck.Tree) error {
 	}
 	if _, ok := pl.covered("/dev"); !ok {
 		pl.expand["/dev"] = loc.Info.ID
+		pl.barred[loc.Info.ID] = "/dev" // or a bind mount of it would open all of it
 	}
 	return nil
 }

@@ -33,6 +33,10 @@ type Plan struct {
 	// locations and all that stands above them.
 	barred map[pathcheck.ID]string
 	hidden map[string]bool
+	// open holds the policy's exposed entries, before they are checked.
+	open []located
+	// layers remembers where the layers of overlays really are.
+	layers map[string]string
 }
 
 // A Hidden is one location that the launch must not reach.
@@ -61,7 +65,7 @@ type Exposed struct {
 
 // ErrChanged says that the file system changed under the planning launch. The
 // plan must be made again.
-var ErrChanged = errors.New("the file system changed while the launch was planned")
+var ErrChanged = pathcheck.ErrChanged
 
 // Prepare finds the real locations that p speaks of and checks that they can
 // be had together. It opens nothing for longer than a lookup. Errors about
@@ -72,12 +76,16 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 		expand: map[string]pathcheck.ID{},
 		barred: map[pathcheck.ID]string{},
 		hidden: map[string]bool{},
+		layers: map[string]string{},
 	}
 	if err := pl.findHidden(p, t); err != nil {
 		return nil, err
 	}
-	if len(pl.Hidden) == 0 {
+	if len(pl.Hidden) == 0 && len(p.Exposed) == 0 {
 		return pl, nil
+	}
+	if err := pl.locateExposed(p, t); err != nil {
+		return nil, err
 	}
 	if err := pl.addAliases(t); err != nil {
 		return nil, err
@@ -85,20 +93,20 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.addKernelMounts(t); err != nil {
 		return nil, err
 	}
-	if err := pl.findExposed(p, t); err != nil {
+	if err := pl.findExposed(t); err != nil {
 		return nil, err
 	}
 	if err := pl.checkNeeded(t); err != nil {
 		return nil, err
 	}
 	pl.bar()
+	if err := pl.expandDevices(t); err != nil {
+		return nil, err
+	}
 	for _, x := range pl.Exposed {
 		if same, ok := pl.barred[x.Info.ID]; ok {
 			return nil, &Error{Key: x.Key, Path: x.Path, Msg: "is the same directory as " + quote(same)}
 		}
-	}
-	if err := pl.expandDevices(t); err != nil {
-		return nil, err
 	}
 	for path := range pl.expand {
 		pl.Frozen = append(pl.Frozen, path)
@@ -114,7 +122,7 @@ func (pl *Plan) findHidden(p *Policy, t pathcheck.Tree) error {
 	for _, e := range p.Hidden {
 		loc, err := pathcheck.Resolve(t, e.Path)
 		if err != nil {
-			return &Error{Key: e.Key, Path: e.Path, Msg: err.Error()}
+			return lookupError(e, err)
 		}
 		switch {
 		case loc.Path == "/":
@@ -122,9 +130,43 @@ func (pl *Plan) findHidden(p *Policy, t pathcheck.Tree) error {
 		case pathcheck.Within("/proc", loc.Path):
 			return &Error{Key: e.Key, Path: e.Path, Msg: "is in /proc, which can only be granted as a whole: its entries come and go"}
 		}
+		for _, link := range loc.Links {
+			if magicLink(link) {
+				return &Error{Key: e.Key, Path: e.Path, Msg: "goes through a link of /proc, whose text need not say where it leads"}
+			}
+		}
+		if loc.Denied {
+			pl.Limits = append(pl.Limits, Gap{
+				What: "unresolved", Path: loc.Path, Limit: true,
+				Why: "a directory on the way may not be searched; if a symbolic link there leads elsewhere, that place stays open",
+			})
+		}
 		pl.addHidden(Hidden{Key: e.Key, Path: loc.Path, Exists: loc.Exists, Info: loc.Info, above: loc.Above})
 	}
 	return nil
+}
+
+// lookupError is what Prepare returns when an entry cannot be resolved: the
+// policy's fault, unless the tree was changing.
+func lookupError(e Entry, err error) error {
+	if errors.Is(err, ErrChanged) {
+		return fmt.Errorf("%s: %w", e.Key, err)
+	}
+	return &Error{Key: e.Key, Path: e.Path, Msg: err.Error()}
+}
+
+// magicLink reports whether a symlink is one of those in /proc that lead to an
+// inode and not to their text (proc(5)): root, cwd, exe and fd/* of a process
+// in another root or mount namespace read like paths of this one.
+func magicLink(path string) bool {
+	if !pathcheck.Beneath("/proc", path) {
+		return false
+	}
+	switch pathcheck.Rel("/proc", path) {
+	case "self", "thread-self", "mounts", "net":
+		return false
+	}
+	return true
 }
 
 func (pl *Plan) addHidden(h Hidden) {
@@ -139,109 +181,6 @@ func (pl *Plan) addHidden(h Hidden) {
 			Why: fmt.Sprintf("the file has %d names; one of them in a readable directory leads to it", h.Info.Links),
 		})
 	}
-}
-
-// addAliases hides the hidden locations where other mounts show them again.
-func (pl *Plan) addAliases(t pathcheck.Tree) error {
-	// An alias of an alias is the same device and so found from the first.
-	for _, h := range slices.Clone(pl.Hidden) {
-		for _, alias := range pl.launch.Mounts.Aliases(h.Path) {
-			if err := pl.hideMount(t, h.Key, alias, "shows "+quote(h.Path)+" again"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// kernelFS are file systems whose files act on the kernel itself. Outside
-// /proc and /sys, where they are granted for reading, root does not reach them.
-var kernelFS = map[string]bool{
-	"proc": true, "sysfs": true, "cgroup": true, "cgroup2": true, "debugfs": true, "tracefs": true, "binfmt_misc": true,
-	"securityfs": true, "configfs": true, "efivarfs": true, "bpf": true, "pstore": true,
-}
-
-// addKernelMounts splits off the mounts by which root would leave the domain:
-// a second procfs has a second core_pattern. A second devtmpfs has the disks,
-// for whoever may open them.
-func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
-	for _, m := range pl.launch.Mounts {
-		root := kernelFS[m.FSType] && pl.launch.EUID == 0
-		if !root && m.FSType != "devtmpfs" {
-			continue
-		}
-		if pathcheck.Within("/proc", m.Point) || pathcheck.Within("/sys", m.Point) || pathcheck.Within("/dev", m.Point) {
-			continue
-		}
-		if by, ok := pl.launch.Mounts.Of(m.Point); !ok || by.ID != m.ID || m.Point == "/" {
-			continue
-		}
-		if err := pl.hideMount(t, "hidden", m.Point, "is a mounted "+m.FSType); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (pl *Plan) hideMount(t pathcheck.Tree, key, path, why string) error {
-	loc, err := pathcheck.Resolve(t, path)
-	if err != nil {
-		return fmt.Errorf("%s, which %s: %w", quote(path), why, err)
-	}
-	if loc.Path != path {
-		return fmt.Errorf("%s, which %s: %w", quote(path), why, ErrChanged)
-	}
-	if path == "/" {
-		return &Error{Key: key, Msg: "the root directory " + why}
-	}
-	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, above: loc.Above})
-	return nil
-}
-
-func (pl *Plan) findExposed(p *Policy, t pathcheck.Tree) error {
-	for _, e := range p.Exposed {
-		bad := func(format string, args ...any) error {
-			return &Error{Key: e.Key, Path: e.Path, Msg: fmt.Sprintf(format, args...)}
-		}
-		loc, err := pathcheck.Resolve(t, e.Path)
-		if err != nil {
-			return bad("%v", err)
-		}
-		if !loc.Exists {
-			return bad("does not exist")
-		}
-		var under, isHidden, reveals string
-		for _, h := range pl.Hidden {
-			switch {
-			case h.Path == loc.Path || h.Exists && h.Info.ID == loc.Info.ID:
-				isHidden = h.Key
-			case pathcheck.Beneath(loc.Path, h.Path):
-				reveals = h.Key
-			case pathcheck.Beneath(h.Path, loc.Path) && len(h.Path) > len(under):
-				under = h.Path
-			}
-		}
-		switch {
-		case isHidden != "":
-			return bad("is itself hidden, by %s", isHidden)
-		case reveals != "":
-			return bad("would reveal what %s hides", reveals)
-		case under == "":
-			return bad("is beneath no hidden path")
-		}
-		for _, link := range loc.Links {
-			if pathcheck.Within(under, link) {
-				return bad("goes through a symlink beneath the hidden path")
-			}
-		}
-		if loc.Info.Kind == pathcheck.BlockDevice {
-			return bad("is a block device")
-		}
-		if !slices.ContainsFunc(pl.Exposed, func(x Exposed) bool { return x.Path == loc.Path }) {
-			pl.Exposed = append(pl.Exposed, Exposed{Key: e.Key, Path: loc.Path, Info: loc.Info})
-		}
-	}
-	return nil
 }
 
 // checkNeeded refuses a policy under which the program could not start.
@@ -266,13 +205,8 @@ func (pl *Plan) checkNeeded(t pathcheck.Tree) error {
 // covered returns the nearest hidden location at or above path, unless an
 // exposed one lies between.
 func (pl *Plan) covered(path string) (Hidden, bool) {
-	var near Hidden
-	for _, h := range pl.Hidden {
-		if pathcheck.Within(h.Path, path) && len(h.Path) > len(near.Path) {
-			near = h
-		}
-	}
-	if near.Path == "" {
+	near, ok := pl.nearest(path)
+	if !ok {
 		return Hidden{}, false
 	}
 	for _, x := range pl.Exposed {
@@ -281,6 +215,17 @@ func (pl *Plan) covered(path string) (Hidden, bool) {
 		}
 	}
 	return near, true
+}
+
+// nearest returns the nearest hidden location at or above path.
+func (pl *Plan) nearest(path string) (Hidden, bool) {
+	var near Hidden
+	for _, h := range pl.Hidden {
+		if pathcheck.Within(h.Path, path) && len(h.Path) > len(near.Path) {
+			near = h
+		}
+	}
+	return near, near.Path != ""
 }
 
 // bar collects what is never granted, and what is granted entry by entry.
@@ -357,17 +302,4 @@ func (pl *Plan) Hides(path string) bool {
 func (pl *Plan) Freezes(path string) bool {
 	_, ok := pl.expand[path]
 	return ok
-}
-
-// Covers reports, as an error, a path at which mounts show a hidden location
-// and which the plan does not hide: a mount that came up after [Prepare].
-func (pl *Plan) Covers(mounts pathcheck.Mounts) error {
-	for _, h := range pl.Hidden {
-		for _, alias := range mounts.Aliases(h.Path) {
-			if !pl.Hides(alias) {
-				return fmt.Errorf("a mount at %s shows %s", quote(alias), quote(h.Path))
-			}
-		}
-	}
-	return nil
 }

@@ -2,7 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 )
@@ -29,7 +31,7 @@ type Tally struct {
 //
 // If a directory is not the one that [Prepare] saw, the error is [ErrChanged].
 func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
-	w := walk{Plan: pl, tree: t, sink: sink}
+	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred)}
 	if len(pl.Hidden) == 0 {
 		root, err := t.Root()
 		if err != nil {
@@ -63,6 +65,9 @@ type walk struct {
 	tree  pathcheck.Tree
 	sink  Sink
 	queue []string
+	// expand and barred are the plan's, and what the walk itself splits.
+	expand map[string]pathcheck.ID
+	barred map[pathcheck.ID]string
 }
 
 // entries grants what stands directly in dir.
@@ -110,6 +115,7 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	access, split := w.access(path, node)
 	if split {
 		w.expand[path] = node.Info().ID
+		w.barred[node.Info().ID] = path
 		w.queue = append(w.queue, path)
 		return nil
 	}
@@ -129,6 +135,9 @@ func (w *walk) exposed(x Exposed) error {
 	access := w.base(x.Path)
 	switch node.Info().Kind {
 	case pathcheck.Directory:
+		if pathcheck.Beneath("/dev", x.Path) {
+			access |= IoctlDev
+		}
 	case pathcheck.CharDevice:
 		access = device
 	default:
@@ -197,7 +206,8 @@ var usual = map[string][]string{
 func (w *walk) named(dir string) []string {
 	seen := map[string]bool{}
 	add := func(path string) {
-		if name, ok := below(dir, path); ok {
+		// A PATH may hold anything; "." and ".." would lead out of dir.
+		if name, ok := below(dir, path); ok && name != "." && name != ".." && !strings.Contains(name, "\x00") {
 			seen[name] = true
 		}
 	}

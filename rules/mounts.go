@@ -1,0 +1,216 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+)
+
+// addAliases hides the hidden locations where other mounts show them again.
+// What an alias shows of an exposed location stays open there too.
+func (pl *Plan) addAliases(t pathcheck.Tree) error {
+	blind := false
+	for _, h := range slices.Clone(pl.Hidden) {
+		aliases, known := pl.launch.Mounts.Aliases(h.Path)
+		blind = blind || !known && len(pl.launch.Mounts) > 0
+		for _, a := range slices.Concat(aliases, pl.sameInode(t, h), pl.overlaid(t, h)) {
+			if pl.closes(h, a) {
+				continue
+			}
+			if err := pl.hideMount(t, h.Key, a.Path, "shows "+quote(a.Shows)+" again"); err != nil {
+				return err
+			}
+		}
+	}
+	if blind {
+		pl.Limits = append(pl.Limits, Gap{
+			What: "mount-alias", Limit: true,
+			Why: "the mount table does not show the root directory, so other mounts of hidden paths cannot be found",
+		})
+	}
+	return nil
+}
+
+// closes reports whether an alias of h needs nothing more to be done about it.
+func (pl *Plan) closes(h Hidden, a pathcheck.Alias) bool {
+	// A mounted /proc or /dev inside the hidden location is the same as /proc
+	// or /dev, and those have rules of their own.
+	if a.Shows != h.Path && (kernelFS[a.FSType] || deviceFS[a.FSType]) {
+		return true
+	}
+	if pl.opened(h.Path, a.Shows) || pl.hidden[a.Path] {
+		return true
+	}
+	// What lies beneath something hidden is closed with it.
+	near, ok := pl.nearest(a.Path)
+	return ok && !pl.opened(near.Path, a.Path)
+}
+
+// opened reports whether an exposed location beneath the hidden one stands at
+// or above path.
+func (pl *Plan) opened(hidden, path string) bool {
+	return slices.ContainsFunc(pl.open, func(x located) bool {
+		return pathcheck.Beneath(hidden, x.loc.Path) && pathcheck.Within(x.loc.Path, path)
+	})
+}
+
+// Covers reports, as an error, a path at which mounts show a hidden location
+// and which the plan does not hide: a mount that came up after [Prepare].
+func (pl *Plan) Covers(mounts pathcheck.Mounts) error {
+	for _, h := range pl.Hidden {
+		aliases, _ := mounts.Aliases(h.Path)
+		for _, a := range aliases {
+			if !pl.closes(h, a) {
+				return fmt.Errorf("a mount at %s shows %s", quote(a.Path), quote(a.Shows))
+			}
+		}
+	}
+	return nil
+}
+
+// sameInode finds by identity what the mount table does not tell: mounts of
+// h's file system whose root is h or stands above it. An NFS client writes
+// no roots into the table.
+func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
+	mounts := pl.launch.Mounts
+	own, ok := mounts.Of(h.Path)
+	if !ok {
+		return nil
+	}
+	var out []pathcheck.Alias
+	for _, m := range mounts {
+		if m.ID == own.ID || m.Dev != own.Dev || !mounts.Reaches(m) {
+			continue
+		}
+		loc, err := pathcheck.Resolve(t, m.Point)
+		if err != nil || !loc.Exists {
+			continue // not to be opened: no grant lands there
+		}
+		at := func(above string) {
+			a := pathcheck.Join(m.Point, pathcheck.Rel(above, h.Path))
+			if by, ok := mounts.Of(a); ok && by.ID == m.ID {
+				out = append(out, pathcheck.Alias{Path: a, Shows: h.Path, FSType: m.FSType})
+			}
+		}
+		if h.Exists && h.Info.ID == loc.Info.ID {
+			at(h.Path)
+		}
+		for _, a := range h.above {
+			if a.ID == loc.Info.ID && pathcheck.Within(own.Point, a.Path) {
+				at(a.Path)
+			}
+		}
+	}
+	return out
+}
+
+// overlaid finds the overlays that have h in one of their layers: they show
+// it under another device. The other way round, a layer that holds what h
+// shows is a limit: it is where that content comes from.
+func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
+	var out []pathcheck.Alias
+	for _, m := range pl.launch.Mounts {
+		if len(m.Layers) == 0 || !pl.launch.Mounts.Reaches(m) {
+			continue
+		}
+		for _, layer := range m.Layers {
+			real, ok := pl.layer(t, layer)
+			if !ok {
+				continue // from another mount namespace, or no longer there
+			}
+			a := pathcheck.Alias{Path: m.Point, Shows: h.Path, FSType: m.FSType}
+			switch {
+			case pathcheck.Within(real, h.Path):
+				a.Path = pathcheck.Join(m.Point, pathcheck.Rel(real, h.Path))
+			case pathcheck.Beneath(h.Path, real):
+				a.Shows = real
+			case pathcheck.Within(m.Point, h.Path):
+				if _, ok := pl.nearest(real); !ok {
+					pl.Limits = append(pl.Limits, Gap{
+						What: "overlay", Path: real, Limit: true,
+						Why: "is a layer of the overlay at " + quote(m.Point) + " and may hold what " + quote(h.Path) + " shows",
+					})
+				}
+				continue
+			default:
+				continue
+			}
+			if by, ok := pl.launch.Mounts.Of(a.Path); ok && by.ID == m.ID {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// layer returns the real location of a layer of an overlay. Hosts of many
+// containers share layers between mounts.
+func (pl *Plan) layer(t pathcheck.Tree, path string) (string, bool) {
+	real, ok := pl.layers[path]
+	if !ok {
+		if loc, err := pathcheck.Resolve(t, path); err == nil && loc.Exists {
+			real = loc.Path
+		}
+		pl.layers[path] = real
+	}
+	return real, real != ""
+}
+
+// kernelFS are file systems whose files act on the kernel itself. Outside
+// /proc and /sys, where they are granted for reading, root does not reach them.
+var kernelFS = map[string]bool{
+	"proc": true, "sysfs": true, "cgroup": true, "cgroup2": true, "debugfs": true, "tracefs": true, "binfmt_misc": true,
+	"securityfs": true, "configfs": true, "efivarfs": true, "bpf": true, "pstore": true,
+}
+
+// deviceFS are file systems of which every mount is the same device nodes.
+var deviceFS = map[string]bool{"devtmpfs": true, "devpts": true, "mqueue": true, "nsfs": true}
+
+// addKernelMounts splits off the mounts by which root would leave the domain:
+// a second procfs has a second core_pattern. A second devtmpfs has the disks,
+// for whoever may open them.
+func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
+	for _, m := range pl.launch.Mounts {
+		root := kernelFS[m.FSType] && pl.launch.EUID == 0
+		if !root && m.FSType != "devtmpfs" {
+			continue
+		}
+		if pathcheck.Within("/proc", m.Point) || pathcheck.Within("/sys", m.Point) || m.Point == "/" {
+			continue
+		}
+		if m.FSType == "devtmpfs" && pathcheck.Within("/dev", m.Point) || !pl.launch.Mounts.Reaches(m) {
+			continue
+		}
+		if m.FSType == "devtmpfs" && harmlessNode(t, m.Point) {
+			continue
+		}
+		if err := pl.hideMount(t, "hidden", m.Point, "is a mounted "+m.FSType); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// harmlessNode reports whether one device node is mounted at path, as a
+// container engine mounts /dev/null over what it masks, and not a disk's.
+func harmlessNode(t pathcheck.Tree, path string) bool {
+	loc, err := pathcheck.Resolve(t, path)
+	return err == nil && loc.Exists && loc.Path == path &&
+		loc.Info.Kind == pathcheck.CharDevice && !rawDevice(path, loc.Info)
+}
+
+func (pl *Plan) hideMount(t pathcheck.Tree, key, path, why string) error {
+	loc, err := pathcheck.Resolve(t, path)
+	if err != nil {
+		return fmt.Errorf("%s, which %s: %w", quote(path), why, err)
+	}
+	if loc.Path != path {
+		return fmt.Errorf("%s, which %s: %w", quote(path), why, ErrChanged)
+	}
+	if path == "/" {
+		return &Error{Key: key, Msg: "the root directory " + why}
+	}
+	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, above: loc.Above})
+	return nil
+}
