@@ -35,6 +35,10 @@ func Load(value string, opts Options) (*Policy, Source, error) {
 		p, err := opts.Parse([]byte(value))
 		return p, Source{}, err
 	}
+	if !strings.HasPrefix(path, "/") {
+		// What is not a path may be anything, so it is not repeated.
+		return nil, Source{}, fmt.Errorf("policy file: %s", notAbsolute)
+	}
 	src := Source{File: path}
 	p, err := opts.loadFile(path)
 	if err != nil {
@@ -44,9 +48,6 @@ func Load(value string, opts Options) (*Policy, Source, error) {
 }
 
 func (o Options) loadFile(path string) (*Policy, error) {
-	if !strings.HasPrefix(path, "/") {
-		return nil, errors.New(notAbsolute)
-	}
 	open := o.Open
 	if open == nil {
 		open = OpenRegular

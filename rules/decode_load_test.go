@@ -69,8 +69,8 @@ func TestLoad(t *testing.T) {
 		{name: "file that names a file", value: "@/p\nq", file: `@/p`, source: Source{"/p\nq"}, err: `policy file "/p\nq": not a JSON object`},
 		{name: "file missing", value: "@/none", source: Source{"/none"}, err: `policy file "/none": open: file does not exist`},
 		{name: "line feed belongs to the name", value: "@/p\nq\n", file: text, source: Source{"/p\nq\n"}, err: `policy file "/p\nq\n": open: file does not exist`},
-		{name: "file relative", value: "@p", source: Source{"p"}, err: `policy file "p": not an absolute path`},
-		{name: "file without name", value: "@", source: Source{""}, err: `policy file "": not an absolute path`},
+		{name: "file relative", value: "@p", err: `policy file: not an absolute path`},
+		{name: "file without name", value: "@", err: `policy file: not an absolute path`},
 		{name: "blank in front of @", value: " @/p\nq", file: text, err: "not a JSON object"},
 		{name: "long name", value: "@/" + name255, source: Source{"/" + name255}, err: `policy file "/` + name255[:159] + `"…: open: file does not exist`},
 	} {
