@@ -55,20 +55,31 @@ func setMask(mask uint64) {
 }
 
 // restoreDispositions gives back the caller's dispositions: the program gets
-// what is ignored as ignored, and the rest as SIG_DFL. A fault stays with the
-// runtime unless the caller ignores it; execve makes a handler SIG_DFL.
-func restoreDispositions(keep uint64) {
+// what is ignored as ignored, and the rest as SIG_DFL.
+//
+// A fault whose disposition is SIG_DFL stays with the runtime: execve makes it
+// SIG_DFL, and a shim whose execve failed still needs it. One that the caller
+// ignores goes last of all, when the execve is next.
+//
+// A kernel has them right already, but for a fault that the caller ignores. An
+// emulator (qemu-user) may show SIG_IGN and have a handler underneath, so
+// SIG_IGN is set again. That discards a pending signal, which is right unless
+// the caller blocks it as well.
+func restoreDispositions(last bool) {
 	for s := uintptr(1); s <= signals; s++ {
-		var now sigaction
-		r := raw(syscall.SYS_RT_SIGACTION, s, 0, uintptr(unsafe.Pointer(&now)), 8, 0)
+		bit := uint64(1) << (s - 1)
+		if faults&bit != 0 && (!ignored[s] || !last) {
+			continue
+		}
 		want := uintptr(sigDfl)
 		if ignored[s] {
 			want = sigIgn
 		}
-		if failed(r) || now.handler == want || keep&(1<<(s-1)) != 0 {
-			continue
+		var now sigaction
+		raw(syscall.SYS_RT_SIGACTION, s, 0, uintptr(unsafe.Pointer(&now)), 8, 0)
+		if now.handler != want || ignored[s] && blocked&bit == 0 {
+			raw(syscall.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&sigaction{handler: want})), 0, 8, 0)
 		}
-		raw(syscall.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&sigaction{handler: want})), 0, 8, 0)
 	}
 }
 
