@@ -25,8 +25,10 @@ var bans = []struct{ tree, why string }{
 	{"github.com/landlock-lsm/go-landlock/landlock$", "it follows symlinks, restricts every thread, and its best effort fails open"},
 }
 
-// modules are the modules of others in the shim's binary, with the reason.
+// modules are the modules and packages of others in the shim's binary, with the
+// reason.
 var modules = map[string]string{
+	"golang.org/x/net/bpf":                          "assembles the seccomp program",
 	"golang.org/x/sys":                              "system calls",
 	"github.com/landlock-lsm/go-landlock":           "Landlock's system calls and constants",
 	"kernel.org/pub/linux/libs/security/libcap/psx": "comes with go-landlock, not called",
@@ -118,5 +120,18 @@ func TestUnsupportedArchitecture(t *testing.T) {
 				t.Errorf("the build does not say %q:\n%s", want, out)
 			}
 		})
+	}
+}
+
+func TestBanned(t *testing.T) {
+	for pkg, want := range map[string]bool{
+		"net": true, "net/http": true, "netip": false, "os": false, "os/exec": true,
+		"github.com/landlock-lsm/go-landlock/landlock":         true,
+		"github.com/landlock-lsm/go-landlock/landlock/syscall": false,
+		"golang.org/x/net/bpf":                                 false,
+	} {
+		if _, got := banned(pkg); got != want {
+			t.Errorf("%s is banned: %v, want %v", pkg, got, want)
+		}
 	}
 }
