@@ -1,0 +1,396 @@
+package hiding
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
+)
+
+// A hidden place that another mount shows again is hidden there too, when the
+// mount was there before the launch.
+func TestMountsThatShowTheHidden(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	for _, c := range []struct {
+		name    string
+		hidden  string // "$W/secret" if empty
+		prepare func(t *testing.T, w *world)
+		denied  []string // files with a content
+		open    []string
+		frozen  []string
+	}{
+		{
+			name:    "the place itself, in a free directory",
+			prepare: func(t *testing.T, w *world) { w.bind(t, "$W/secret", "$W/work/m") },
+			denied:  []string{"$W/secret/f", "$W/work/m/f", "$W/work/m/own/f"},
+			open:    []string{"$W/work/f", "$W/file"},
+			frozen:  []string{"$W", "$W/work"},
+		},
+		{
+			name:    "the place itself, beside it",
+			prepare: func(t *testing.T, w *world) { w.bind(t, "$W/secret", "$W/m") },
+			denied:  []string{"$W/secret/f", "$W/m/f"},
+			open:    []string{"$W/work/f"},
+		},
+		{
+			name:    "a name with a space, a newline and a backslash",
+			prepare: func(t *testing.T, w *world) { w.bind(t, "$W/secret", "$W/work/a b\n\\040") },
+			denied:  []string{"$W/secret/f", "$W/work/a b\n\\040/f"},
+			open:    []string{"$W/work/f"},
+		},
+		{
+			name:    "its parent",
+			prepare: func(t *testing.T, w *world) { w.bind(t, "$W", "$W/work/m") },
+			denied:  []string{"$W/secret/f", "$W/work/m/secret/f"},
+			open:    []string{"$W/work/f", "$W/work/m/work/f", "$W/work/m/file"},
+			frozen:  []string{"$W/work/m"},
+		},
+		{
+			name:    "a directory inside it",
+			prepare: func(t *testing.T, w *world) { w.bind(t, "$W/secret/own", "$W/work/m") },
+			denied:  []string{"$W/secret/own/f", "$W/work/m/f"},
+			open:    []string{"$W/work/f"},
+		},
+		{
+			name:    "a file inside it",
+			prepare: func(t *testing.T, w *world) { w.bind(t, "$W/secret/f", "$W/file") },
+			denied:  []string{"$W/secret/f", "$W/file"},
+			open:    []string{"$W/work/f"},
+		},
+		{
+			name:    "the root directory",
+			prepare: func(t *testing.T, w *world) { w.bindReadOnly(t, "/", "$W/work/m") },
+			denied:  []string{"$W/secret/f", "$W/work/m$W/secret/f"},
+			open:    []string{"$W/work/f", "$W/work/m$W/work/f", "$W/work/m/etc/passwd"},
+		},
+		{
+			name: "the mount point of what is mounted there",
+			prepare: func(t *testing.T, w *world) {
+				w.bind(t, "$W/work", "$W/secret") // secret now shows work
+			},
+			denied: []string{"$W/secret/f", "$W/work/f"},
+			open:   []string{"$W/file"},
+		},
+		{
+			name: "a mount inside it",
+			prepare: func(t *testing.T, w *world) {
+				w.mount(t, "tmpfs", "$W/secret/sub", "tmpfs", 0, "")
+				w.write(t, "$W/secret/sub/g", secret)
+				w.bind(t, "$W/secret/sub", "$W/work/m")
+			},
+			denied: []string{"$W/secret/sub/g", "$W/work/m/g"},
+			open:   []string{"$W/work/f"},
+		},
+		{
+			name: "a part of a mount inside it",
+			prepare: func(t *testing.T, w *world) {
+				w.mount(t, "tmpfs", "$W/secret/sub", "tmpfs", 0, "mode=755")
+				w.mkdir(t, "$W/secret/sub/deep")
+				w.write(t, "$W/secret/sub/deep/g", secret)
+				w.bind(t, "$W/secret/sub/deep", "$W/work/m")
+			},
+			denied: []string{"$W/secret/sub/deep/g", "$W/work/m/g"},
+			open:   []string{"$W/work/f"},
+		},
+		{
+			name: "a mount of a mount",
+			prepare: func(t *testing.T, w *world) {
+				w.bind(t, "$W/secret", "$W/work/m")
+				w.mkdir(t, "$W/again")
+				w.mount(t, "$W/work", "$W/again", "", unix.MS_BIND|unix.MS_REC, "")
+			},
+			denied: []string{"$W/secret/f", "$W/work/m/f", "$W/again/m/f"},
+			open:   []string{"$W/work/f", "$W/again/f"},
+		},
+		{
+			name: "covered by another mount",
+			prepare: func(t *testing.T, w *world) {
+				w.bind(t, "$W/secret", "$W/work/sub")
+				w.mount(t, "tmpfs", "$W/work/sub", "tmpfs", 0, "")
+				w.write(t, "$W/work/sub/f", "free")
+			},
+			denied: []string{"$W/secret/f"},
+			open:   []string{"$W/work/f", "$W/work/sub/f"},
+		},
+		{
+			name:   "a file of its own",
+			hidden: "$W/work/f",
+			prepare: func(t *testing.T, w *world) {
+				w.bind(t, "$W/work", "$W/secret/sub")
+				w.bind(t, "$W/work/f", "$W/file")
+			},
+			denied: []string{"$W/work/f", "$W/secret/sub/f", "$W/file"},
+			open:   []string{"$W/work/p", "$W/secret/sub/p", "$W/secret/f"},
+		},
+		{
+			name: "lower layer of an overlay",
+			prepare: func(t *testing.T, w *world) {
+				w.mount(t, "overlay", "$W/work/m", "overlay", 0, "lowerdir=$W/secret:$W/work")
+			},
+			denied: []string{"$W/secret/f", "$W/work/m/f", "$W/work/m/own/f"},
+			open:   []string{"$W/work/f"},
+		},
+		{
+			name: "inside the lower layer of an overlay",
+			prepare: func(t *testing.T, w *world) {
+				w.mkdir(t, "$W/upper")
+				w.mkdir(t, "$W/ovl")
+				w.mount(t, "overlay", "$W/work/m", "overlay", 0, "lowerdir=$W,upperdir=$W/work/sub,workdir=$W/upper")
+			},
+			denied: []string{"$W/secret/f", "$W/work/m/secret/f"},
+			open:   []string{"$W/work/f", "$W/work/m/file"},
+		},
+		{
+			name: "upper layer of an overlay",
+			prepare: func(t *testing.T, w *world) {
+				w.mkdir(t, "$W/upper")
+				w.mount(t, "overlay", "$W/work/m", "overlay", 0, "lowerdir=$W/work/sub,upperdir=$W/secret,workdir=$W/upper")
+			},
+			denied: []string{"$W/secret/f", "$W/work/m/f"},
+			open:   []string{"$W/work/f"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			launch.EachUser(t, func(t *testing.T, u launch.User) {
+				privateMounts(t)
+				var rows []row
+				for _, path := range c.denied {
+					rows = append(rows, row{op: "read", path: path, free: ok, held: denied})
+				}
+				for _, path := range c.open {
+					rows = append(rows, row{op: "read", path: path, free: ok, held: ok})
+				}
+				hidden := c.hidden
+				if hidden == "" {
+					hidden = "$W/secret"
+				}
+				var w *world
+				r := table(t, u, `{"version":1,"hidden":["`+hidden+`"]}`, func(t *testing.T, made *world) {
+					w = made
+					c.prepare(t, made)
+				}, rows)
+				for _, dir := range c.frozen {
+					if !slices.Contains(r.Frozen, w.at(dir)) {
+						t.Errorf("frozen %q lacks %q", r.Frozen, w.at(dir))
+					}
+				}
+			})
+		})
+	}
+}
+
+// Two mounts of one device are one file system.
+func TestSecondMountOfTheDevice(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("losetup"), launch.Program("mkfs.ext4"))
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		table(t, u, `{"version":1,"hidden":["$W/disk/secret"]}`, func(t *testing.T, w *world) {
+			d := newDisk(t, w)
+			w.mount(t, d.node, "$W/work/again", "ext4", 0, "")
+		}, []row{
+			{op: "read", path: "$W/disk/secret/f", free: ok, held: denied},
+			{op: "read", path: "$W/work/again/secret/f", free: ok, held: denied},
+			{op: "list", path: "$W/work/again/secret", free: ok, held: denied},
+			{op: "read", path: "$W/disk/open/f", free: ok, held: ok},
+			{op: "read", path: "$W/work/again/open/f", free: ok, held: ok},
+		})
+	})
+}
+
+// What a mount shows of a place that does not exist yet.
+func TestMountShowsWhatAppearsLater(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		w.bind(t, "$W/secret", "$W/work/m")
+		p := w.command(t, w.policy(t, `{"version":1,"hidden":["$W/secret/later/deep"]}`), []try{
+			{"create", "$W/work/sub/ready", ""}, {"await", "$W/work/sub/go", ""},
+			{"read", "$W/secret/later/deep/f", ""}, {"read", "$W/work/m/later/deep/f", ""}, {"read", "$W/work/m/f", ""},
+		}).Start(t)
+		awaitFile(t, w.at("$W/work/sub/ready"))
+		w.mkdir(t, "$W/secret/later")
+		w.mkdir(t, "$W/secret/later/deep")
+		w.write(t, "$W/secret/later/deep/f", secret)
+		w.write(t, "$W/work/sub/go", "")
+		got := errnos(w.results(t, p.Wait(t), 5))
+		if d := cmp.Diff([]string{ok, ok, denied, denied, ok}, got); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	})
+}
+
+// An exposure under which a mount shows a hidden place cannot be had.
+func TestExposedHoldsAMountOfTheHidden(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		w.write(t, "$W/secret/sub/g", secret)
+		w.mkdir(t, "$W/secret/own/m")
+		got, _ := w.held(t, hideExceptOwn, try{"list", "$W/secret/own/m", ""}, try{"read", "$W/secret/sub/g", ""})
+		if d := cmp.Diff([]string{ok, denied}, errnos(got)); d != "" {
+			t.Errorf("before the mount: -want +got:\n%s", d)
+		}
+		w.bind(t, "$W/secret/sub", "$W/secret/own/m")
+		w.refused(t, hideExceptOwn, "exposed[0]", "$W/secret/own", "reveal")
+	})
+}
+
+// An exposure that is itself a mount of another hidden place.
+func TestExposedIsAMountOfTheHidden(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		w.bind(t, "$W/work", "$W/secret/own")
+		w.refused(t, `{"version":1,"hidden":["$W/secret","$W/work"],"exposed":["$W/secret/own"]}`, "exposed[0]", "hidden")
+		// With nothing of it hidden the mount is what the exposure opens.
+		got, _ := w.held(t, hideExceptOwn, try{"read", "$W/secret/own/p", ""}, try{"read", "$W/secret/f", ""})
+		if d := cmp.Diff([]string{ok, denied}, errnos(got)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	})
+}
+
+// A mount that freezes the temp directory is like any other reason for it.
+func TestMountFreezesTheTempDirectory(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		w.env = with("TMPDIR=" + w.at("$W/work"))
+		got, _ := w.held(t, hideSecret, try{"mktemp", "", ""})
+		if got[0].Errno != ok {
+			t.Errorf("mktemp before the mount: %+v", got)
+		}
+		w.bind(t, "$W/secret", "$W/work/m")
+		w.refused(t, hideSecret, "temp directory", "$W/work")
+		got, _ = w.held(t, `{"version":1,"frozen":"allow","hidden":["$W/secret"]}`, try{"mktemp", "", ""}, try{"read", "$W/work/m/f", ""})
+		if d := cmp.Diff([]string{denied, denied}, errnos(got)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	})
+}
+
+// A mount made by an outsider after the launch is a limit, and listed.
+func TestMountAfterTheLaunchIsALimit(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		w.mkdir(t, "$W/work/m")
+		p := w.command(t, w.policy(t, hideSecret), []try{
+			{"create", "$W/work/ready", ""}, {"await", "$W/work/go", ""},
+			{"read", "$W/secret/f", ""}, {"read", "$W/work/m/f", ""},
+		}).Start(t)
+		awaitFile(t, w.at("$W/work/ready"))
+		w.bind(t, "$W/secret", "$W/work/m")
+		w.write(t, "$W/work/go", "")
+		got := errnos(w.results(t, p.Wait(t), 4))
+		if d := cmp.Diff([]string{ok, ok, denied, ok}, got); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+		wantLimit(t, w.report(t), "later")
+	})
+}
+
+// In a chroot whose root is no mount, the table of mounts does not say where
+// the root directory is. That is reported.
+func TestChrootWithoutARootMount(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		for _, dir := range []string{"$W/root", "$W/root/proc", "$W/root/dev", "$W/root/tmp", "$W/root/secret", "$W/root/free", "$W/root/free/m", "$W/root/report", "$W/root/bin"} {
+			w.mkdir(t, dir)
+		}
+		w.write(t, "$W/root/secret/f", secret)
+		w.write(t, "$W/root/free/f", secret)
+		w.mount(t, "proc", "$W/root/proc", "proc", 0, "")
+		w.bind(t, "$W/root/secret", "$W/root/free/m")
+		data, err := os.ReadFile(witness(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		launch.WriteProgram(t, w.at("$W/root/bin/witness"), data)
+		launch.Install(t, w.at("$W/root"), "shim", launch.Record{Real: "/bin/witness"})
+		tries := `[{"Op":"read","Path":"/secret/f"},{"Op":"read","Path":"/free/f"},{"Op":"read","Path":"/free/m/f"}]`
+		c := w.command(t, `{"version":1,"hidden":["/secret"],"report":"/report/r"}`, nil)
+		c.Path, c.Args = "/shim", []string{"witness", tries}
+		c.Sys = &syscall.SysProcAttr{Chroot: w.at("$W/root")}
+		r := c.Run(t)
+		got := w.results(t, r, 3)
+		reports := launch.Reports(t, w.at("$W/root/report/r"))
+		if len(reports) != 1 {
+			t.Fatalf("%d reports: %v", len(reports), r)
+		}
+		switch {
+		case got[0].Errno != denied || got[1].Errno != ok:
+			t.Errorf("%+v", got)
+		case got[2].Errno == ok:
+			wantLimit(t, reports[0], "mount-alias")
+		}
+	})
+}
+
+func TestMovedContentIsALimit(t *testing.T) {
+	launch.Need(t, launch.Landlock)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		w := newWorld(t, u)
+		p := w.command(t, w.policy(t, hideSecret), []try{
+			{"create", "$W/work/ready", ""}, {"await", "$W/work/go", ""},
+			{"read", "$W/work/moved", ""},       // moved out into what is granted
+			{"read", "$W/renamed/own/f", ""},    // the hidden directory renamed where it stands
+			{"read", "$W/work/moved-dir/g", ""}, // a directory moved out
+		}).Start(t)
+		awaitFile(t, w.at("$W/work/ready"))
+		w.write(t, "$W/secret/sub/g", secret)
+		rename(t, w.at("$W/secret/f"), w.at("$W/work/moved"))
+		rename(t, w.at("$W/secret/sub"), w.at("$W/work/moved-dir"))
+		rename(t, w.at("$W/secret"), w.at("$W/renamed"))
+		w.write(t, "$W/work/go", "")
+		got := errnos(w.results(t, p.Wait(t), 5))
+		if d := cmp.Diff([]string{ok, ok, ok, denied, ok}, got); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+		wantLimit(t, w.report(t), "later")
+	})
+}
+
+func TestHardLinksAreALimit(t *testing.T) {
+	launch.Need(t, launch.Landlock)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		link := func(t *testing.T, w *world) {
+			for _, to := range []string{"$W/work/hard", "$W/hard"} {
+				if err := os.Link(w.at("$W/secret/f"), w.at(to)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		// A hidden file: the name beside it is left out, the one in a granted
+		// directory leads to it, and the report says so.
+		r := table(t, u, `{"version":1,"hidden":["$W/secret/f"]}`, link, []row{
+			{op: "read", path: "$W/secret/f", free: ok, held: denied},
+			{op: "read", path: "$W/hard", free: ok, held: denied},
+			{op: "read", path: "$W/work/hard", free: ok, held: ok},
+			{op: "read", path: "$W/work/f", free: ok, held: ok},
+		})
+		wantLimit(t, r, "hard-link")
+		if text := strings.Join(limits(r, "hard-link"), "; "); !strings.Contains(text, "3 names") {
+			t.Errorf("hard-link: %q does not count the names", text)
+		}
+		// A file in a hidden directory.
+		r = table(t, u, hideSecret, link, []row{
+			{op: "read", path: "$W/work/hard", free: ok, held: ok},
+			{op: "list", path: "$W/secret", free: ok, held: denied},
+		})
+		wantLimit(t, r, "hard-link")
+	})
+}
