@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Exit codes of a launch that did not become its program. 126 and 127 are
@@ -56,12 +54,7 @@ const speaker = "sandbox-exec-shim: "
 
 func say(parts ...string) {
 	line := []byte(speaker + oneLine(strings.Join(parts, ": ")) + "\n")
-	for {
-		_, err := unix.Write(2, line)
-		if err != unix.EINTR {
-			return // stderr may be closed; there is nobody else to tell
-		}
-	}
+	_, _ = write(2, line) // stderr may be closed; there is nobody else to tell
 }
 
 // sayFailure prints a failure and its hint.

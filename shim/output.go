@@ -76,16 +76,12 @@ func openDescriptor(d rules.Destination) (*output, error) {
 // Write writes one line with one write(2), so that launches that share the
 // file do not mix. A short write is an error: the rest would be torn off.
 func (o *output) Write(line []byte) (int, error) {
-	for {
-		n, err := unix.Write(o.fd, line)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return 0, fmt.Errorf("write: %w", err)
-		case n != len(line):
-			return n, fmt.Errorf("write: only %d of %d bytes were taken", n, len(line))
-		}
-		return n, nil
+	n, err := write(o.fd, line)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("write: %w", err)
+	case n != len(line):
+		return n, fmt.Errorf("write: only %d of %d bytes were taken", n, len(line))
 	}
+	return n, nil
 }
