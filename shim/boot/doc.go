@@ -13,7 +13,8 @@
 //     environment of its own, so that neither the runtime nor any package reads
 //     a variable of the caller;
 //   - keeps the runtime from installing handlers, except for the three faults
-//     (SIGSEGV, SIGBUS, SIGFPE) that Go turns into panics.
+//     (SIGSEGV, SIGBUS, SIGFPE) that Go turns into panics, and not even for those
+//     if the caller blocks or ignores them.
 //
 // [Exec] gives everything back and becomes the program.
 //

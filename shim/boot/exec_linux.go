@@ -27,7 +27,7 @@ func init() {
 	runtime.LockOSThread()
 	BlockSignals()
 	// Nothing to restore, unless the runtime's table was not found.
-	restoreDispositions(false)
+	restoreDispositions()
 }
 
 // Exec becomes the program at path, an absolute path or one relative to the
@@ -63,7 +63,7 @@ func Exec(path string, argv, envp []string) error {
 
 	// No thread may be in the middle of starting another.
 	beforeExec()
-	restoreDispositions(true)
+	restoreDispositions()
 	restoreLimit()
 	setMask(blocked)
 	r := raw(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&av[0])), uintptr(unsafe.Pointer(&ev[0])), 0, 0)

@@ -18,10 +18,14 @@ const (
 	everySignal = ^uint64(0)
 )
 
-// faults are the signals that the runtime handles while the shim runs, so that
-// a bug becomes a panic. They are not blocked: a fault whose signal is blocked
-// kills.
+// faults are the signals by which a bug of the shim becomes a panic.
 const faults uint64 = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGFPE-1)
+
+// handled are the faults that the runtime handles while the shim runs. They are
+// not blocked: a fault whose signal is blocked kills. Those that the caller
+// blocks or ignores are left alone like every other signal, since one may be
+// pending, or come from another process, that the program is to get.
+var handled uint64
 
 // sigaction is the kernel's struct sigaction on both architectures.
 type sigaction struct {
@@ -43,9 +47,13 @@ var (
 func noteSignals() {
 	maskBuffer = everySignal
 	raw(syscall.SYS_RT_SIGPROCMASK, sigSetmask, uintptr(unsafe.Pointer(&maskBuffer)), uintptr(unsafe.Pointer(&blocked)), 8, 0)
+	handled = faults &^ blocked
 	for s := uintptr(1); s <= signals; s++ {
 		r := raw(syscall.SYS_RT_SIGACTION, s, 0, uintptr(unsafe.Pointer(&actionBuffer)), 8, 0)
 		ignored[s] = !failed(r) && actionBuffer.handler == sigIgn
+		if ignored[s] {
+			handled &^= uint64(1) << (s - 1)
+		}
 	}
 }
 
@@ -57,18 +65,16 @@ func setMask(mask uint64) {
 // restoreDispositions gives back the caller's dispositions: the program gets
 // what is ignored as ignored, and the rest as SIG_DFL.
 //
-// A fault whose disposition is SIG_DFL stays with the runtime: execve makes it
-// SIG_DFL, and a shim whose execve failed still needs it. One that the caller
-// ignores goes last of all, when the execve is next.
+// The faults that the runtime handles stay with it: execve makes them SIG_DFL,
+// and a shim whose execve failed still needs them.
 //
-// A kernel has them right already, but for a fault that the caller ignores. An
-// emulator (qemu-user) may show SIG_IGN and have a handler underneath, so
-// SIG_IGN is set again. That discards a pending signal, which is right unless
-// the caller blocks it as well.
-func restoreDispositions(last bool) {
+// A kernel has all others right already. An emulator (qemu-user) may show
+// SIG_IGN and have a handler underneath, so SIG_IGN is set again. That discards
+// a pending signal, which is right unless the caller blocks it as well.
+func restoreDispositions() {
 	for s := uintptr(1); s <= signals; s++ {
 		bit := uint64(1) << (s - 1)
-		if faults&bit != 0 && (!ignored[s] || !last) {
+		if handled&bit != 0 {
 			continue
 		}
 		want := uintptr(sigDfl)
@@ -89,13 +95,13 @@ func restoreDispositions(last bool) {
 // the entry point it does nothing.
 func UnblockSignals() {
 	if entered {
-		setMask(blocked &^ faults)
+		setMask(blocked)
 	}
 }
 
 // BlockSignals undoes [UnblockSignals].
 func BlockSignals() {
 	if entered {
-		setMask(everySignal &^ faults)
+		setMask(everySignal &^ handled)
 	}
 }

@@ -34,8 +34,8 @@ const (
 // tableFound says that the runtime's table was found and cleared.
 var tableFound bool
 
-// SignalsHeld reports whether all signals but SIGSEGV, SIGBUS and SIGFPE are
-// blocked in every thread from the entry until [Exec]. It is false without the
+// SignalsHeld reports whether all signals but SIGSEGV, SIGBUS and SIGFPE (these
+// only if the caller blocks or ignores them) are blocked in every thread from the entry until [Exec]. It is false without the
 // entry point, and with a runtime that this package does not know: a signal
 // that arrives during the launch then does at once what its disposition says,
 // if it is one that the runtime unblocks, even if the caller blocks it.
@@ -46,7 +46,7 @@ func SignalsHeld() bool { return entered && tableFound }
 //go:noescape
 func sections() (data, edata, rodata, erodata unsafe.Pointer)
 
-// clearTable finds the table and clears all entries but those of faults.
+// clearTable finds the table and clears all entries but those of handled.
 //
 //go:nosplit
 func clearTable() {
@@ -57,7 +57,7 @@ func clearTable() {
 			continue
 		}
 		for s := uintptr(1); s <= signals; s++ {
-			if faults&(uint64(1)<<(s-1)) == 0 {
+			if handled&(uint64(1)<<(s-1)) == 0 {
 				entry(p, s).flags = 0
 			}
 		}

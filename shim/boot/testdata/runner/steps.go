@@ -103,6 +103,11 @@ var steps = map[string]func(){
 		default:
 		}
 	},
+	// secure prints why a shim must refuse.
+	"secure": func() {
+		fmt.Println(boot.SecureReason())
+		os.Exit(0)
+	},
 	// describe prints what the package knows.
 	"describe": func() {
 		uid, _ := boot.Auxv(11)
