@@ -1,0 +1,6 @@
+package main
+
+const (
+	execveat = 322
+	ioprio   = 252
+)

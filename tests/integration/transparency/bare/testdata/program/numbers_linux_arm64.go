@@ -1,0 +1,6 @@
+package main
+
+const (
+	execveat = 281
+	ioprio   = 31
+)
