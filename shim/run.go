@@ -248,6 +248,13 @@ func (l *launch) restrict(c *confinement, k rules.Kernel) error {
 	switch {
 	case err == nil:
 		l.report.Mechanism, l.report.Landlock.Layers = mechanismLandlock, 1
+		// Only a domain freezes anything.
+		if c.plan != nil {
+			l.report.Frozen = c.plan.Frozen
+			if text := c.plan.CwdFrozen(); text != "" {
+				l.warn(text)
+			}
+		}
 		return nil
 	case errors.Is(err, errTooManyLayers) && !l.policy.Required:
 		// Whatever confined the caller holds as before.
@@ -465,7 +472,6 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	for _, x := range c.plan.Exposed {
 		r.Exposed = append(r.Exposed, x.Path)
 	}
-	r.Frozen = c.plan.Frozen
 	c.rulesAdded = tally.Grants
 	gaps := c.plan.Limits
 	if noMounts {
@@ -482,10 +488,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	}
 	gaps = append(gaps, l.selfProtection(c.plan)...)
 	r.NotEnforced = append(r.NotEnforced, gaps...)
-	if text := c.plan.CwdFrozen(); text != "" {
-		l.warn(text)
-	}
-	l.log.Info("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", r.Frozen, "rules", tally.Grants)
+	l.log.Info("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", c.plan.Frozen, "rules", tally.Grants)
 }
 
 // dropPrivileges sets no_new_privs, without which an unprivileged process may
