@@ -85,7 +85,19 @@ var promises = []promise{
 	{key: "hidden", asks: hides, what: "unix-socket", by: ByLandlock, abi: 9, limit: true},
 	{
 		key: "hidden", asks: hides, what: "metadata", abi: never, limit: true,
-		why: "existence, stat, mode, owner, times, extended attributes and inotify of hidden paths are not covered by Landlock",
+		why: "existence, stat, mode, owner, times, extended attributes, symlink targets and inotify of hidden paths are not covered by Landlock",
+	},
+	{
+		key: "hidden", asks: hides, what: "hard-link", abi: never, limit: true,
+		why: "a hidden file that has another name in a readable directory is read and written through that name",
+	},
+	{
+		key: "hidden", asks: hides, what: "later", abi: never, limit: true,
+		why: "what processes outside do after the launch: move, link or copy hidden content out, mount it elsewhere, put a symlink where a hidden path did not exist",
+	},
+	{
+		key: "hidden", asks: hides, what: "copies", abi: never, limit: true,
+		why: "the same bytes elsewhere: snapshots, swap and disk image files, device nodes outside /dev, and file systems that show others (FUSE, network mounts)",
 	},
 
 	{key: "scope", asks: scopesWrites, what: "writes", by: ByLandlock, abi: 3},

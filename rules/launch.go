@@ -9,8 +9,8 @@ type Launch struct {
 	// TempDir is $TMPDIR, or /tmp: the directory in which the program will
 	// make temporary files. Absolute.
 	TempDir string
-	// EUID is the effective user id: for 0, /proc and /sys are never granted
-	// for writing.
+	// EUID is the effective user id, or 0 for a process that holds
+	// capabilities: for 0, /proc and /sys are never granted for writing.
 	EUID int
 	// Needed is what must stay open for the program to start.
 	Needed []Need

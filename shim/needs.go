@@ -11,7 +11,7 @@ import (
 
 // facts gathers what the compiler must know of this launch.
 func facts(env []string, t target, mounts pathcheck.Mounts, p *rules.Policy) rules.Launch {
-	l := rules.Launch{EUID: unix.Geteuid(), Mounts: mounts, Needed: needs(t.path)}
+	l := rules.Launch{EUID: powerOf(), Mounts: mounts, Needed: needs(t.path)}
 	if cwd, err := unix.Getwd(); err == nil && len(cwd) > 0 && cwd[0] == '/' {
 		l.Cwd = cwd
 	}
@@ -40,6 +40,16 @@ func facts(env []string, t target, mounts pathcheck.Mounts, p *rules.Policy) rul
 		i++
 	}
 	return l
+}
+
+// powerOf returns the effective user id, or 0 when the process holds
+// capabilities: with SETUID it can become root, and with DAC_OVERRIDE it need
+// not, to write what only root may.
+func powerOf() int {
+	if c, err := readCapabilities(); err != nil || c.permitted != 0 {
+		return 0
+	}
+	return unix.Geteuid()
 }
 
 // absolute puts a relative path behind cwd; "" if cwd is not known.
