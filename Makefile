@@ -19,9 +19,10 @@ include shim/boot/ldflags.mk
 # cgo would bring the C library and its loader, and ignores the entry point.
 GO_BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 GOARM64=v8.0 GOFLAGS= \
 	go build -trimpath -buildvcs=false
-LDFLAGS  := -s -w -buildid= -X main.version=$(VERSION)
+LDFLAGS  := -s -w -buildid=
 # The shim reads no flag: install-shim finds its version in the file.
-STAMP    := -X main.version=sandbox-exec-shim-version=$(VERSION);
+SHIM_LDFLAGS    := $(LDFLAGS) -X main.version=sandbox-exec-shim-version=$(VERSION); $(BOOT_LDFLAGS)
+INSTALL_LDFLAGS := $(LDFLAGS) -X main.version=$(VERSION)
 
 # Packages that must also work where the shim does not.
 PORTABLE := ./pathcheck/... ./rules/...
@@ -48,8 +49,8 @@ need-go:
 .PHONY: build
 build: need-go ## both binaries, static, into $(BIN)
 	@mkdir -p '$(BIN)'
-	$(GO_BUILD) -ldflags '$(LDFLAGS) $(STAMP) $(BOOT_LDFLAGS)' -o '$(BIN)/sandbox-exec-shim' ./cmd/sandbox-exec-shim
-	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o '$(BIN)/install-shim' ./cmd/install-shim
+	$(GO_BUILD) -ldflags '$(SHIM_LDFLAGS)' -o '$(BIN)/sandbox-exec-shim' ./cmd/sandbox-exec-shim
+	$(GO_BUILD) -ldflags '$(INSTALL_LDFLAGS)' -o '$(BIN)/install-shim' ./cmd/install-shim
 
 .PHONY: cross
 cross: need-go ## both binaries for amd64 and arm64, into $(BIN)/<arch>

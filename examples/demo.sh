@@ -116,18 +116,18 @@ harness before
 cat <<EXPLAIN
 And a shim can be put in front of the real bash on PATH:
 
+  \$ export PATH=$top/shims:\$PATH
   \$ install-shim install --dir $top/shims bash
 EXPLAIN
-"$bin/install-shim" install --dir "$top/shims" bash | sed 's/^/  /'
 export PATH=$top/shims:$PATH
+"$bin/install-shim" install --dir "$top/shims" bash | sed 's/^/  /'
 hash -r
 harness now
 if [ "${now[status]}" = 125 ]; then
   echo "demo: the shim could not confine the program on this machine, and so did not start it" >&2
   exit 1
 fi
-cat <<EXPLAIN
-  \$ export PATH=$top/shims:\$PATH
+cat <<'EXPLAIN'
 
 The same "bash agent.sh", before and now:
 
