@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 )
@@ -19,6 +20,8 @@ const (
 )
 
 func main() {
+	// One thread makes all changes, so that a trace shows them in their order.
+	runtime.LockOSThread()
 	a := &admin{
 		voice:   voice{out: os.Stdout, err: os.Stderr},
 		stdin:   os.Stdin,
