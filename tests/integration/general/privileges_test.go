@@ -1,0 +1,372 @@
+package general_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
+)
+
+// A set-user-id program gives nothing to a confined launch.
+func TestCase19_NoGainBySetuid(t *testing.T) {
+	launch.Need(t, launch.IsRoot)
+	p := newPlace(t, launch.Nobody)
+	data, err := os.ReadFile(launch.Look(t, "id"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := launch.WriteProgram(t, filepath.Join(p.dir, "helper"), data)
+	if err := os.Chmod(helper, os.ModeSetuid|os.ModeSetgid|0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, policy := range map[string]any{"hidden": p.policy(nil), "capabilities": object{"version": 1, "capabilities": "restricted"}} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range []launch.Cmd{p.sh(`"$0" -u; "$0" -g; grep NoNewPrivs /proc/self/status`, nil), {
+				Path: launch.Install(t, p.bin, "helper", launch.Record{Real: helper}), Args: []string{"id", "-u"}, User: p.u,
+			}} {
+				direct := len(c.Args) > 3
+				if direct {
+					c.Args[3] = helper
+				}
+				want, wantDirect := "65534\n", "0\n"
+				if direct {
+					want, wantDirect = "65534\n65534\nNoNewPrivs:\t1\n", "0\n0\nNoNewPrivs:\t0\n"
+				}
+				if r := c.Run(t); r.Stdout != wantDirect {
+					t.Fatalf("without a policy the helper must work (nosuid mount?): %v", r)
+				}
+				c.Policy = policy
+				if r := c.Run(t); r.Stdout != want || r.Stderr != "" || r.Code != 0 {
+					t.Errorf("want %q: %v", want, r)
+				}
+			}
+		})
+	}
+}
+
+// What a program leaves running stays confined.
+func TestCase20_Background(t *testing.T) {
+	launch.Need(t, launch.Landlock)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		fifo := func(name string) string {
+			path := filepath.Join(p.work, name)
+			if err := syscall.Mkfifo(path, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			u.Own(t, path)
+			return path
+		}
+		begin, beginSession, end := fifo("begin"), fifo("begin session"), fifo("end")
+		const background = `(
+	exec </dev/null >/dev/null 2>&1
+	read x <"$3"
+	{ LC_ALL=C cat "$1" 2>&1 | sed 's/^.*: //'; cat /proc/self/status; "$4" -c 'cat "$1" || echo; echo again' sh "$1"; } >"$4.out" 2>/dev/null
+	echo "group ended" >"$5"
+) &
+setsid sh -c 'read x <"$1"; { cat "$2" 2>/dev/null || printf refused; echo; echo "session ended"; } >"$3"' sh "$6" "$1" "$5" >/dev/null 2>&1 </dev/null &
+exit 0`
+		run := func(policy any) (out, session string) {
+			shim := launch.Copy(t, p.work, "sh")
+			u.Own(t, shim)
+			// Open for reading and writing, so that nobody waits for it.
+			from, err := os.OpenFile(end, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer from.Close()
+			c := p.sh(background, policy)
+			c.Args = append(c.Args, begin, shim, end, beginSession)
+			r := c.Run(t)
+			if r.Code != 0 || r.Stderr != "" {
+				t.Fatal(r)
+			}
+			// The program has ended; now its descendants go on.
+			for _, path := range []string{begin, beginSession} {
+				if err := os.WriteFile(path, []byte("go\n"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, buf := "", make([]byte, 4096)
+			for !strings.Contains(got, "group ended\n") || !strings.Contains(got, "session ended\n") {
+				n, err := from.Read(buf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += string(buf[:n])
+			}
+			data, err := os.ReadFile(shim + ".out")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data), got
+		}
+		out, session := run(nil)
+		if !strings.HasPrefix(out, secretText) || !strings.Contains(session, secretText) {
+			t.Fatalf("without a policy: %q, %q", out, session)
+		}
+		out, session = run(p.policy(nil))
+		if !strings.HasPrefix(out, "Permission denied\n") || !strings.HasSuffix(out, "\nagain\n") || strings.Contains(out, secretText) || status(t, out, "NoNewPrivs") != "1" ||
+			!strings.Contains(session, "refused\n") || strings.Contains(session, secretText) {
+			t.Errorf("confined: %q, %q", out, session)
+		}
+	})
+}
+
+// kept is what "restricted" may leave.
+const kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID | 1<<unix.CAP_KILL | 1<<unix.CAP_SETGID |
+	1<<unix.CAP_SETUID | 1<<unix.CAP_SETPCAP | 1<<unix.CAP_NET_BIND_SERVICE | 1<<unix.CAP_AUDIT_WRITE | 1<<unix.CAP_SETFCAP
+
+var sets = []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}
+
+func capabilities(t *testing.T, c launch.Cmd) map[string]uint64 {
+	t.Helper()
+	r := c.Run(t)
+	if r.Code != 0 || r.Stderr != "" {
+		t.Fatal(r)
+	}
+	out := map[string]uint64{}
+	for _, set := range sets {
+		n, err := strconv.ParseUint(status(t, r.Stdout, set), 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[set] = n
+	}
+	return out
+}
+
+func TestCapabilities(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		const show = "exec cat /proc/self/status"
+		before := capabilities(t, p.sh(show, nil))
+		for name, policy := range map[string]object{"by default": p.policy(object{"report": p.report}), "restricted": {"version": 1, "capabilities": "restricted", "report": p.report}} {
+			t.Run(name, func(t *testing.T) {
+				os.Remove(p.report)
+				after := capabilities(t, p.sh(show, policy))
+				for _, set := range sets {
+					want := before[set]
+					if u.UID == 0 {
+						want &= kept
+					}
+					if after[set] != want {
+						t.Errorf("%s is %#x, want %#x (before %#x)", set, after[set], want, before[set])
+					}
+				}
+				if u.UID == 0 && !launch.Enforced(launch.Report(t, p.report), "capabilities") {
+					t.Error("the report does not say so")
+				}
+			})
+		}
+		t.Run("keep", func(t *testing.T) {
+			os.Remove(p.report)
+			after := capabilities(t, p.sh(show, p.policy(object{"report": p.report, "capabilities": "keep"})))
+			for _, set := range sets {
+				if after[set] != before[set] {
+					t.Errorf("%s is %#x, want %#x", set, after[set], before[set])
+				}
+			}
+			rep := launch.Report(t, p.report)
+			var want []string
+			if before["CapPrm"]&(1<<unix.CAP_SYS_ADMIN) != 0 {
+				want = []string{"limit"}
+			}
+			if got := launch.NotEnforced(rep, "capabilities"); !slices.Equal(got, want) || launch.Enforced(rep, "capabilities") {
+				t.Errorf("not enforced %q, want %q: %+v", got, want, rep)
+			}
+		})
+		t.Run("nothing confined", func(t *testing.T) {
+			after := capabilities(t, p.sh(show, object{"version": 1}))
+			for _, set := range sets {
+				if after[set] != before[set] {
+					t.Errorf("%s is %#x, want %#x", set, after[set], before[set])
+				}
+			}
+		})
+	})
+}
+
+// An ordinary user may have capabilities too, in the ambient set.
+func TestAmbientCapabilities(t *testing.T) {
+	launch.Need(t, launch.IsRoot)
+	p := newPlace(t, launch.Nobody)
+	const show = "exec cat /proc/self/status"
+	const held = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SYS_PTRACE | 1<<unix.CAP_NET_BIND_SERVICE | 1<<unix.CAP_SETPCAP
+	for _, withSetpcap := range []bool{true, false} {
+		setup := &launch.Setup{KeepCapabilities: []int{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_NET_BIND_SERVICE}}
+		want := uint64(held &^ (1 << unix.CAP_SETPCAP))
+		if withSetpcap {
+			setup.KeepCapabilities = append(setup.KeepCapabilities, unix.CAP_SETPCAP)
+			want = held
+		}
+		c := p.sh(show, nil)
+		c.Setup = setup
+		before := capabilities(t, c)
+		for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb"} {
+			if before[set] != want {
+				t.Fatalf("control: %s is %#x, want %#x", set, before[set], want)
+			}
+		}
+		c = p.sh(show, p.policy(nil))
+		c.Setup = setup
+		after := capabilities(t, c)
+		for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb"} {
+			if after[set] != want&kept {
+				t.Errorf("SETPCAP %v: %s is %#x, want %#x", withSetpcap, set, after[set], want&kept)
+			}
+		}
+		if withSetpcap && after["CapBnd"] != before["CapBnd"]&kept {
+			t.Errorf("CapBnd is %#x", after["CapBnd"])
+		}
+	}
+}
+
+func TestPrecreate(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		at := func(name string) string { return filepath.Join(p.work, name) }
+		u.Mkdir(t, at("there"), 0o751)
+		u.Write(t, at("file"), "text", 0o644)
+		umask := 0
+		c := p.sh(`mkdir "$3/by the program" && : >"$2"`, p.policy(object{"precreate": []string{at("a/b/c"), at("there"), at("a"), at("there/new")}, "report": p.report}))
+		c.Args = append(c.Args, at("a/b/c"))
+		c.Setup = &launch.Setup{Umask: &umask}
+		p.wantStarted(t, c)
+		for name, mode := range map[string]os.FileMode{"a": 0o700, "a/b": 0o700, "a/b/c": 0o700, "there": 0o751, "there/new": 0o700} {
+			fi, err := os.Stat(at(name))
+			if err != nil || !fi.IsDir() || fi.Mode().Perm() != mode || int(fi.Sys().(*syscall.Stat_t).Uid) != u.UID {
+				t.Errorf("%s: %v %v, want %v", name, fi, err, mode)
+			}
+		}
+		if rep := launch.Report(t, p.report); !slices.Contains(rep.Precreated, at("a/b/c")) {
+			t.Errorf("report %+v", rep)
+		}
+		for _, bad := range []string{"file", "file/below", "file/below/deeper"} {
+			for _, required := range []bool{true, false} {
+				p.wantNotStarted(t, p.mark(p.policy(object{"precreate": []string{at(bad)}, "required": required})), 125, "precreate[0]", at(bad))
+			}
+		}
+		if data, err := os.ReadFile(at("file")); err != nil || string(data) != "text" {
+			t.Errorf("the file: %q %v", data, err)
+		}
+		// A directory in what is hidden is made, and stays hidden.
+		inside := filepath.Join(p.hidden, "inside")
+		c = p.sh(`ls "$1" 2>/dev/null || echo denied`, p.policy(object{"precreate": []string{inside}}))
+		c.Args[4] = inside
+		if r := c.Run(t); r.Stdout != "denied\n" {
+			t.Error(r)
+		}
+		if _, err := os.Stat(inside); err != nil {
+			t.Error(err)
+		}
+		if u.UID != 0 {
+			p.wantNotStarted(t, p.mark(p.policy(object{"precreate": []string{p.dir + "/x"}})), 125, "precreate[0]", "permission denied")
+		}
+	})
+}
+
+// A launch that could change what the next one rests on says so.
+func TestSelfProtection(t *testing.T) {
+	launch.Need(t, launch.Landlock)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		protected := func(c launch.Cmd) []string {
+			t.Helper()
+			os.Remove(p.report)
+			p.wantStarted(t, c)
+			var paths []string
+			for _, g := range launch.Report(t, p.report).NotEnforced {
+				if g.What == "self-protection" {
+					if !g.Limit {
+						t.Errorf("%+v is not a limit", g)
+					}
+					paths = append(paths, g.Path)
+				}
+			}
+			slices.Sort(paths)
+			return paths
+		}
+		sh := launch.Look(t, "sh")
+		if real, err := filepath.EvalSymlinks(sh); err == nil {
+			sh = real
+		}
+		// Root's shim, root's program, the user's report.
+		want := []string{p.report}
+		if u.UID == 0 {
+			want = []string{sh, p.bin, p.shim, p.report}
+		}
+		slices.Sort(want)
+		if got := protected(p.mark(p.policy(object{"report": p.report}))); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		// The user's own shim in the user's own directory, and policy file.
+		mine := u.Mkdir(t, filepath.Join(p.work, "mine"), 0o755)
+		shim := launch.Install(t, mine, "sh", launch.Record{Real: launch.Look(t, "sh")})
+		u.Own(t, shim)
+		file := u.Write(t, filepath.Join(p.work, "policy"), fmt.Sprintf(`{"version":1,"hidden":[%q],"report":%q}`, p.hidden, p.report), 0o600)
+		c := p.mark("@" + file)
+		c.Path = shim
+		want = []string{mine, shim, file, p.report}
+		if u.UID == 0 {
+			want = append(want, sh)
+		}
+		slices.Sort(want)
+		if got := protected(c); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		// And it is true: what is named can be written.
+		c = p.sh(`for f in "$@"; do [ -d "$f" ] && { : >"$f/x" && rm "$f/x"; } || : >>"$f"; done; : >"$2"`, "@"+file)
+		c.Path = shim
+		c.Args = []string{"sh", "-c", c.Args[2], "sh", p.marker, p.marker, mine, file, p.report}
+		p.wantStarted(t, c)
+		// What is hidden is protected.
+		inside := u.Mkdir(t, filepath.Join(p.hidden, "state"), 0o755)
+		p.report = filepath.Join(inside, "report")
+		got := protected(p.mark(p.policy(object{"report": p.report})))
+		if slices.Contains(got, p.report) {
+			t.Errorf("a hidden report is called unprotected: %q", got)
+		}
+	})
+}
+
+// The report and the log are not among what the program inherits, and the
+// descriptors of the launcher are.
+func TestDescriptorsLeft(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		kept, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer kept.Close()
+		hidden, err := os.Open(p.secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hidden.Close()
+		c := p.sh("ls /proc/$$/fd; cat <&4 2>/dev/null", p.policy(object{"report": p.report, "log": object{"level": "trace", "to": filepath.Join(p.work, "log")}}))
+		c.Extra = []*os.File{kept, hidden}
+		r := c.Run(t)
+		if strings.Contains(r.Stdout, secretText) || !strings.HasPrefix(r.Stdout, "0\n1\n2\n3\n") || strings.Contains(r.Stdout, "4\n") {
+			t.Errorf("descriptors: %v", r)
+		}
+		rep := launch.Report(t, p.report)
+		if len(rep.Descriptors) != 1 || rep.Descriptors[0].FD != 4 || !rep.Descriptors[0].Closed {
+			t.Errorf("report %+v", rep.Descriptors)
+		}
+		c.Policy = nil
+		if r := c.Run(t); !bytes.Contains([]byte(r.Stdout), []byte(secretText)) {
+			t.Errorf("control: %v", r)
+		}
+	})
+}
