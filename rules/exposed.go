@@ -36,7 +36,7 @@ func (pl *Plan) findExposed(t pathcheck.Tree) error {
 			return &Error{Key: e.Key, Path: e.Path, Msg: fmt.Sprintf(format, args...)}
 		}
 		var under, isHidden, reveals string
-		for _, h := range pl.Hidden {
+		for _, h := range slices.Concat(pl.Hidden, pl.apart) {
 			switch {
 			case h.Path == loc.Path || h.Exists && h.Info.ID == loc.Info.ID:
 				isHidden = h.Key

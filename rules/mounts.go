@@ -42,9 +42,14 @@ func (pl *Plan) closes(h Hidden, a pathcheck.Alias) bool {
 	if pl.opened(h.Path, a.Shows) || pl.hidden[a.Path] {
 		return true
 	}
-	// What lies beneath something hidden is closed with it.
-	near, ok := pl.nearest(a.Path)
-	return ok && !pl.opened(near.Path, a.Path)
+	return pl.closed(a.Path)
+}
+
+// closed reports whether path lies beneath something hidden, and is closed
+// with it.
+func (pl *Plan) closed(path string) bool {
+	near, ok := pl.nearest(path)
+	return ok && !pl.opened(near.Path, path)
 }
 
 // opened reports whether an exposed location beneath the hidden one stands at
@@ -182,7 +187,12 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
 		if m.FSType == "devtmpfs" && pathcheck.Within("/dev", m.Point) || !pl.launch.Mounts.Reaches(m) {
 			continue
 		}
-		if m.FSType == "devtmpfs" && harmlessNode(t, m.Point) {
+		if pl.closed(m.Point) || m.FSType == "devtmpfs" && harmlessNode(t, m.Point) {
+			continue
+		}
+		if set, err := pl.setApart(t, m.Point); err != nil {
+			return err
+		} else if set {
 			continue
 		}
 		if err := pl.hideMount(t, "hidden", m.Point, "is a mounted "+m.FSType); err != nil {
@@ -190,6 +200,27 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
 		}
 	}
 	return nil
+}
+
+// setApart deals with a bind mount of /proc or /sys itself, as a chroot has
+// one. It is the same inode, so the rule that makes /proc readable makes it
+// readable too, and hiding it would take /proc away. What counts is that no
+// rule above it makes it writable.
+func (pl *Plan) setApart(t pathcheck.Tree, point string) (bool, error) {
+	loc, err := pathcheck.Resolve(t, point)
+	if err != nil || !loc.Exists {
+		return false, err
+	}
+	for _, of := range []string{"/proc", "/sys"} {
+		own, err := pathcheck.Resolve(t, of)
+		if err != nil || !own.Exists || own.Info.ID != loc.Info.ID || pl.closed(of) {
+			continue
+		}
+		pl.hidden[loc.Path] = true // not granted as an entry either
+		pl.apart = append(pl.apart, Hidden{Key: "hidden", Path: loc.Path, Alias: true, above: loc.Above})
+		return true, nil
+	}
+	return false, nil
 }
 
 // harmlessNode reports whether one device node is mounted at path, as a

@@ -32,7 +32,13 @@ type Plan struct {
 	// barred holds the identities that are never granted: the hidden
 	// locations and all that stands above them.
 	barred map[pathcheck.ID]string
+	// above holds those of barred that only stand above something hidden:
+	// where a mount shows one at another path, its entries can be granted.
+	above  map[pathcheck.ID]bool
 	hidden map[string]bool
+	// apart holds mounts of /proc and /sys themselves at other paths: see
+	// [Plan.setApart].
+	apart []Hidden
 	// open holds the policy's exposed entries, before they are checked.
 	open []located
 	// layers remembers where the layers of overlays really are.
@@ -75,6 +81,7 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 		launch: l,
 		expand: map[string]pathcheck.ID{},
 		barred: map[pathcheck.ID]string{},
+		above:  map[pathcheck.ID]bool{},
 		hidden: map[string]bool{},
 		layers: map[string]string{},
 	}
@@ -230,7 +237,7 @@ func (pl *Plan) nearest(path string) (Hidden, bool) {
 
 // bar collects what is never granted, and what is granted entry by entry.
 func (pl *Plan) bar() {
-	for _, h := range pl.Hidden {
+	for _, h := range slices.Concat(pl.Hidden, pl.apart) {
 		if h.Exists {
 			pl.barred[h.Info.ID] = h.Path
 		}
@@ -238,8 +245,13 @@ func (pl *Plan) bar() {
 			pl.barred[a.ID] = a.Path
 			if _, covered := pl.covered(a.Path); !covered {
 				pl.expand[a.Path] = a.ID
+				// Devices are told by their names in /dev, and only there.
+				pl.above[a.ID] = !pathcheck.Within("/dev", a.Path)
 			}
 		}
+	}
+	for _, h := range pl.Hidden {
+		delete(pl.above, h.Info.ID)
 	}
 }
 
@@ -257,7 +269,7 @@ func (pl *Plan) checkFrozen(p *Policy, t pathcheck.Tree) error {
 	if h, ok := pl.covered(loc.Path); ok {
 		return &Error{Key: h.Key, Path: h.Path, Msg: "hides the temp directory " + quote(loc.Path) + instead}
 	}
-	for _, h := range pl.Hidden {
+	for _, h := range slices.Concat(pl.Hidden, pl.apart) {
 		if pathcheck.Beneath(loc.Path, h.Path) {
 			return &Error{Key: h.Key, Path: h.Path, Msg: "would freeze the temp directory " + quote(loc.Path) + instead}
 		}

@@ -15,6 +15,10 @@ type Tally struct {
 	Grants int
 	// Unopened counts entries that could not be opened and so stay ungranted.
 	Unopened int
+	// Split holds directories that were granted entry by entry though the
+	// plan does not freeze them: directories of /dev, and those that a bind
+	// mount shows and that stand above something hidden at another path.
+	Split []string
 	// Unlisted holds the directories that could not be listed, of which only
 	// what can be named was granted.
 	Unlisted []string
@@ -109,17 +113,28 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 		return nil // vanished, or not ours to open: ungranted either way
 	}
 	defer node.Close()
-	if _, ok := w.barred[node.Info().ID]; ok {
+	id := node.Info().ID
+	if w.above[id] && node.Info().Kind == pathcheck.Directory {
+		w.split(path, id)
+		return nil
+	}
+	if _, ok := w.barred[id]; ok {
 		return nil
 	}
 	access, split := w.access(path, node)
 	if split {
-		w.expand[path] = node.Info().ID
-		w.barred[node.Info().ID] = path
-		w.queue = append(w.queue, path)
+		w.split(path, id)
 		return nil
 	}
 	return w.grant(Grant{Path: path, Access: access}, node)
+}
+
+// split puts a directory in the queue, to be granted entry by entry.
+func (w *walk) split(path string, id pathcheck.ID) {
+	w.expand[path] = id
+	w.barred[id] = path
+	w.queue = append(w.queue, path)
+	w.Split = append(w.Split, path)
 }
 
 // exposed grants one location beneath a hidden one.
@@ -133,6 +148,9 @@ func (w *walk) exposed(x Exposed) error {
 		return fmt.Errorf("%s: %w", x.Key, ErrChanged)
 	}
 	access := w.base(x.Path)
+	if by, ok := w.launch.Mounts.Of(x.Path); ok && kernelFS[by.FSType] && w.launch.EUID == 0 {
+		access = ReadOnly
+	}
 	switch node.Info().Kind {
 	case pathcheck.Directory:
 		if pathcheck.Beneath("/dev", x.Path) {

@@ -177,6 +177,16 @@ func (t *Tree) mustFind(path string) place {
 
 func (t *Tree) mount(path string, root *inode, dev, fstype string) {
 	on := t.mustFind(path)
+	dir := on.ino.info.Kind == pathcheck.Directory
+	if dir != (root.info.Kind == pathcheck.Directory) {
+		panic(fmt.Sprintf("pathtest: mount on %q: a directory and a file", path)) // ENOTDIR, mount(2)
+	}
+	if root.info.Kind == pathcheck.Symlink {
+		panic(fmt.Sprintf("pathtest: mount of a symlink on %q", path))
+	}
+	if !dir && on.ino.info.Links > 1 {
+		panic(fmt.Sprintf("pathtest: mount on %q: one of several names", path)) // mounts are kept by inode here
+	}
 	t.mounts = append(t.mounts, &mount{
 		id: len(t.mounts) + 1, parent: on.mnt, on: on.ino, root: root, point: path, dev: dev, fstype: fstype,
 	})

@@ -122,7 +122,7 @@ func (n *node) Info() pathcheck.Info {
 
 func (n *node) Open(name string) (pathcheck.Node, error) {
 	n.use("Open")
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
 		panic(fmt.Sprintf("pathtest: Open(%q) in %q is no single component", name, n.path))
 	}
 	path := pathcheck.Join(n.path, name)
@@ -136,6 +136,8 @@ func (n *node) Open(name string) (pathcheck.Node, error) {
 		return fail(syscall.ENOTDIR)
 	case dir.noSearch:
 		return fail(syscall.EACCES)
+	case strings.Contains(name, "\x00"):
+		return fail(syscall.EINVAL)
 	case len(name) > 255:
 		return fail(syscall.ENAMETOOLONG)
 	}

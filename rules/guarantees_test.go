@@ -1,0 +1,64 @@
+package rules_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+)
+
+// TestAssessHidden: what hidden gives on each kernel. Limits never stop a
+// launch, guarantees do.
+func TestAssessHidden(t *testing.T) {
+	tests := []struct {
+		abi                  int
+		held, missing, limit string
+	}{
+		{0, "", "hidden", "truncate unix-socket metadata hard-link later copies"},
+		{1, "hidden", "", "truncate unix-socket metadata hard-link later copies"},
+		{2, "hidden", "", "truncate unix-socket metadata hard-link later copies"},
+		{3, "hidden truncate", "", "unix-socket metadata hard-link later copies"},
+		{8, "hidden truncate", "", "unix-socket metadata hard-link later copies"},
+		{9, "hidden truncate unix-socket", "", "metadata hard-link later copies"},
+		{99, "hidden truncate unix-socket", "", "metadata hard-link later copies"},
+	}
+	for _, tt := range tests {
+		held, gaps := rules.Assess(policy("-/srv"), rules.Kernel{ABI: tt.abi, Errata: 7, Unavailable: "it is switched off"})
+		var h, missing, limit []string
+		for _, e := range held {
+			h = append(h, e.What)
+			if e.By != "landlock" {
+				t.Errorf("ABI %d: %s is held by %q", tt.abi, e.What, e.By)
+			}
+		}
+		for _, g := range gaps {
+			if g.Why == "" {
+				t.Errorf("ABI %d: %s is missing without a reason", tt.abi, g.What)
+			}
+			if tt.abi == 0 && g.What == "hidden" && !strings.Contains(g.Why, "it is switched off") {
+				t.Errorf("the reason is %q", g.Why)
+			}
+			if g.Limit {
+				limit = append(limit, g.What)
+			} else {
+				missing = append(missing, g.What)
+			}
+		}
+		for _, c := range []struct {
+			what, want string
+			got        []string
+		}{{"held", tt.held, h}, {"missing", tt.missing, missing}, {"limits", tt.limit, limit}} {
+			if !slices.Equal(strings.Fields(c.want), c.got) {
+				t.Errorf("ABI %d: %s: got %q, want %q", tt.abi, c.what, c.got, c.want)
+			}
+		}
+	}
+}
+
+func TestAssessNothing(t *testing.T) {
+	held, gaps := rules.Assess(policy(""), rules.Kernel{})
+	if len(held)+len(gaps) != 0 {
+		t.Errorf("held %v, gaps %v", held, gaps)
+	}
+}
