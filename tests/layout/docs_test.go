@@ -166,3 +166,39 @@ func anchors(text []byte) []string {
 	}
 	return list
 }
+
+// TestMessages: what the page about exit codes quotes is said by the code.
+func TestMessages(t *testing.T) {
+	var source []byte
+	for _, glob := range []string{"rules/*.go", "shim/*.go"} {
+		files, err := filepath.Glob(filepath.Join(root, glob))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source = append(source, read(t, file)...)
+		}
+	}
+	text := page(t, "docs/exit-codes.md")
+	_, text, _ = strings.Cut(text, "\n## 125\n")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	found := 0
+	for _, row := range regexp.MustCompile(`(?m)^\| (.+?) \|`).FindAllStringSubmatch(text, -1) {
+		for _, m := range quoted.FindAllStringSubmatch(row[1], -1) {
+			for part := range strings.SplitSeq(m[1], "…") {
+				part = strings.TrimSuffix(strings.TrimSpace(part), ":")
+				part = strings.TrimSuffix(part, "SANDBOX_EXEC_SHIM_POLICY")
+				if part == "" {
+					continue
+				}
+				found++
+				if !bytes.Contains(source, []byte(strings.TrimSpace(part))) {
+					t.Errorf("docs/exit-codes.md quotes %q, which nothing says", part)
+				}
+			}
+		}
+	}
+	if found < 12 {
+		t.Errorf("only %d messages found", found)
+	}
+}
