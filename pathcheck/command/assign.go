@@ -32,12 +32,16 @@ func (r *run) assign(a *syntax.Assign, s *state) (*state, variable) {
 	}
 	var f field
 	f, s = r.value(a.Value, s, true)
-	r.assigned(name, f)
 	v := variable{text: f.text, known: !f.partly()}
 	if a.Append {
 		old, ok := r.lookup(name, s)
-		v.text, v.known = old+v.text, ok && v.known
+		f.text = old + f.text
+		v.text, v.known = f.text, ok && v.known && !r.simple()
+		if !ok && !strings.HasPrefix(f.text, ":") {
+			f.text = "" // what it continues is not known
+		}
 	}
+	r.assigned(name, f)
 	if a.Index != nil {
 		v = variable{}
 	}

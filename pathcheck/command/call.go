@@ -244,9 +244,7 @@ func (r *run) document(rd *syntax.Redirect, s *state) (field, *state) {
 // external follows a program.
 func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redirect, s *state) outcome {
 	name := path.Base(cmd[0].text)
-	if isNetworkWord(name) {
-		r.violate(Violation{Kind: Network, Path: name, Pos: cmd[0].pos})
-	}
+	r.networkCommand(name, cmd[0].pos)
 	if shellName(name) != "" {
 		r.shell(cmd, env, in, s)
 		return both(s)
@@ -265,9 +263,7 @@ func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redire
 	for i := 1; i < len(cmd); i++ {
 		f := cmd[i]
 		base := path.Base(f.text)
-		if isNetworkWord(base) {
-			r.violate(Violation{Kind: Network, Path: base, Pos: f.pos})
-		}
+		r.networkCommand(base, f.pos)
 		switch {
 		case movers[f.text], strings.HasPrefix(f.text, "--chdir="), name == "su", name == "runuser":
 			inner = inner.at(nil)
@@ -275,7 +271,7 @@ func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redire
 			r.unclear(f.src, f.pos, "runs a string that is split")
 		}
 		if f.text == "-c" && textStarters[name] && i+1 < len(cmd) {
-			r.nestedText(cmd[i+1], inner.lost())
+			r.nestedText(cmd[i+1], inner.lost(), "sh")
 			i++
 			continue
 		}
@@ -287,6 +283,13 @@ func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redire
 		r.judge(f, s, Argument)
 	}
 	return both(s)
+}
+
+// networkCommand judges the name of a program; the words are for local only.
+func (r *run) networkCommand(name string, pos int) {
+	if r.Scope == ScopeLocal && isNetworkWord(name) {
+		r.violate(Violation{Kind: Network, Path: name, Pos: pos})
+	}
 }
 
 // starters are programs that start the command in their arguments.
@@ -314,6 +317,7 @@ func (r *run) shell(cmd []field, env map[string]variable, in []*syntax.Redirect,
 		argv[i] = f.text
 	}
 	st := parseShell(argv, "")
+	shell := shellName(argv[0])
 	head := cmd[1:]
 	if st.text > 0 {
 		head = cmd[1:st.text]
@@ -344,7 +348,7 @@ func (r *run) shell(cmd []field, env map[string]variable, in []*syntax.Redirect,
 		} else {
 			inner.args, inner.argsKnown = []string{argv[0]}, true
 		}
-		r.nestedText(cmd[st.text], inner)
+		r.nestedText(cmd[st.text], inner, shell)
 		return
 	}
 	if !st.stdin {
@@ -362,22 +366,25 @@ func (r *run) shell(cmd []field, env map[string]variable, in []*syntax.Redirect,
 			continue
 		}
 		f.src = cmd[0].src
-		r.nestedText(f, inner)
+		r.nestedText(f, inner, shell)
 		return
 	}
 	r.unclear(cmd[0].src, cmd[0].pos, "a shell takes its commands from its input")
 }
 
 // nestedText follows a command string inside the text, in a shell of its own.
-func (r *run) nestedText(f field, s *state) {
+func (r *run) nestedText(f field, s *state, shell string) {
 	frames := r.frames
 	r.frames = nil
-	r.sameShell(f, s)
+	r.follow(f, s, shell)
 	r.frames = frames
 }
 
-// sameShell follows a command string and returns what it leaves behind.
-func (r *run) sameShell(f field, s *state) outcome {
+// sameShell follows a command string of eval.
+func (r *run) sameShell(f field, s *state) outcome { return r.follow(f, s, r.dialect) }
+
+// follow follows a command string and returns what it leaves behind.
+func (r *run) follow(f field, s *state, shell string) outcome {
 	if f.partly() {
 		r.unclear(f.src, f.pos, "command string is not known: "+f.why)
 		return both(s.lost())
@@ -389,7 +396,7 @@ func (r *run) sameShell(f field, s *state) outcome {
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	n := r.parse(f.text, f.pos)
+	n := r.parse(f.text, f.pos, shell)
 	out := n.stmts(n.list, s)
 	if n.err != nil {
 		r.tokens(f.text, f.pos)

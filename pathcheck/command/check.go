@@ -20,7 +20,7 @@ const (
 	// maxCalls is how deep function calls are followed.
 	maxCalls = 12
 	// maxSteps bounds the work of following loops and calls.
-	maxSteps = 400_000
+	maxSteps = 200_000
 )
 
 // Values of [Options.Scope] and [Options.Network].
@@ -172,7 +172,7 @@ type checker struct {
 	nested    int
 	calls     int
 	frames    []*frame
-	lastpipe  bool
+	muted     int // nothing reaches what is being followed
 	uncalled  []*function
 }
 
@@ -213,17 +213,17 @@ func (c *checker) text(text string) {
 			c.violate(Violation{Kind: Network, Path: word, Pos: pos})
 		}
 	}
-	c.lastpipe = strings.HasPrefix(c.Shell, "zsh") || strings.HasPrefix(c.Shell, "ksh") ||
-		strings.Contains(text, "lastpipe")
 	s := c.start()
-	r := c.parse(text, 0)
+	r := c.parse(text, 0, shellName(c.Shell))
 	r.stmts(r.list, s)
 	for len(c.uncalled) > 0 {
 		f := c.uncalled[0]
 		c.uncalled = c.uncalled[1:]
 		if !f.called {
 			f.called = true
+			c.muted++
 			f.run.stmt(f.body, s.lost())
+			c.muted--
 		}
 	}
 	if c.steps > maxSteps {
@@ -246,7 +246,7 @@ func (c *checker) unclear(text string, pos int, why string) {
 		text = strings.ToValidUTF8(text[:shown], "") + "…"
 	}
 	o := Opaque{Text: text, Why: why, Pos: pos}
-	if !c.opaque[o] {
+	if !c.opaque[o] && c.muted == 0 {
 		c.opaque[o] = true
 		c.result.Opaque = append(c.result.Opaque, o)
 	}

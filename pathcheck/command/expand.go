@@ -51,6 +51,9 @@ func (r *run) word(w *syntax.Word, s *state) ([]field, *state) {
 		x.reset()
 		x.tilde = !x.assignment(parts)
 		x.parts(parts, false)
+		if len(alternatives) > 1 {
+			x.depends()
+		}
 		f := base
 		f.text, f.why = x.text(), x.why
 		if f.text != "" || x.quoted || f.why != "" {
@@ -139,6 +142,13 @@ func (x *expansion) unknown(part syntax.Node, why string) {
 	}
 }
 
+// depends marks text that bash expands and a simpler shell does not.
+func (x *expansion) depends() {
+	if x.simple() && x.why == "" {
+		x.why = "shells differ in it"
+	}
+}
+
 // assignment handles a word of the form name=~/path, in which bash expands the
 // tilde even where the word is an argument. It reports whether parts is one.
 func (x *expansion) assignment(parts []syntax.WordPart) bool {
@@ -170,6 +180,7 @@ func (x *expansion) parts(parts []syntax.WordPart, quoted bool) {
 			x.quoted = true
 			if p.Dollar {
 				x.b.WriteString(ansiC(p.Value))
+				x.depends()
 			} else {
 				x.b.WriteString(p.Value)
 			}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -20,7 +21,15 @@ type run struct {
 	// base is the offset to report for a nested text, or -1 for the outermost,
 	// whose offsets are its own.
 	base int
+	// dialect is the name of the shell that runs the text.
+	dialect string
+	// lastpipe says that the last part of a pipeline may run in the shell itself.
+	lastpipe bool
 }
+
+// simple reports whether the shell lacks some of bash's syntax without saying
+// so: what bash expands, it takes as it stands.
+func (r *run) simple() bool { return r.dialect == "sh" || r.dialect == "dash" }
 
 // A frame is a function call or a loop that control may leave early.
 type frame struct {
@@ -30,8 +39,10 @@ type frame struct {
 	locals []string
 }
 
-func (c *checker) parse(text string, base int) *run {
-	r := &run{checker: c, src: text, base: base}
+func (c *checker) parse(text string, base int, shell string) *run {
+	r := &run{checker: c, src: text, base: base, dialect: shell}
+	r.lastpipe = strings.HasPrefix(shell, "zsh") || strings.HasPrefix(shell, "ksh") ||
+		strings.Contains(text, "lastpipe")
 	if c.nested == 0 {
 		r.base = -1
 	}
@@ -41,7 +52,7 @@ func (c *checker) parse(text string, base int) *run {
 	case strings.IndexByte(text, 0) >= 0:
 		r.err = errors.New("holds a NUL byte")
 	default:
-		for i, lang := range c.dialects() {
+		for i, lang := range dialects(shell) {
 			list, err := parseAs(text, lang)
 			if i == 0 || err == nil {
 				r.list, r.err = list, err
@@ -60,8 +71,8 @@ func (c *checker) parse(text string, base int) *run {
 }
 
 // dialects returns what to try, the likeliest first.
-func (c *checker) dialects() []syntax.LangVariant {
-	switch name := shellName(c.Shell); name {
+func dialects(shell string) []syntax.LangVariant {
+	switch shell {
 	case "zsh":
 		return []syntax.LangVariant{syntax.LangZsh, syntax.LangBash}
 	case "ksh", "ksh93", "mksh", "lksh":
@@ -71,16 +82,25 @@ func (c *checker) dialects() []syntax.LangVariant {
 	}
 }
 
-func parseAs(text string, lang syntax.LangVariant) ([]*syntax.Stmt, error) {
-	var list []*syntax.Stmt
-	p := syntax.NewParser(syntax.Variant(lang))
-	for st, err := range p.StmtsSeq(&guard{rest: text}) {
-		if err != nil {
-			return list, err
+// parseAs returns the statements before the first error too. A panic of the
+// parser, which reads hostile text, is an error like another.
+func parseAs(text string, lang syntax.LangVariant) (list []*syntax.Stmt, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the parser stopped: %v", p)
 		}
-		list = append(list, st)
+	}()
+	p := syntax.NewParser(syntax.Variant(lang))
+	// The parser may hand out more after an error, so the loop must not end early.
+	for st, e := range p.StmtsSeq(&guard{rest: text}) {
+		if e != nil && err == nil {
+			err = e
+		}
+		if err == nil {
+			list = append(list, st)
+		}
 	}
-	return list, nil
+	return list, err
 }
 
 // guard feeds the parser in small pieces. The parser is recursive and asks for

@@ -156,10 +156,15 @@ func glued(text string) []string {
 		out = append(out, glued(val)...)
 	}
 	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") {
-		// -I/path, -isystem/path, -C../dir, -d@/file, -Wl,-rpath,/path
-		i := strings.IndexAny(text, "/.@")
-		if i > 0 && strings.Trim(text[:i], keyBytes) == "" {
-			out = append(out, strings.TrimPrefix(text[i:], "@"))
+		// -I/path, -C../dir, -d@/file, -isystem/path, -Wl,-rpath,/path. Behind more
+		// letters than one it would be a guess where the path starts.
+		if len(text) > 2 {
+			out = append(out, strings.TrimPrefix(text[2:], "@"))
+		}
+		for _, opt := range longWithOneDash {
+			if rest, ok := strings.CutPrefix(text, opt); ok {
+				out = append(out, rest)
+			}
 		}
 		for rest := text; ; {
 			_, after, ok := strings.Cut(rest, ",")
@@ -174,6 +179,11 @@ func glued(text string) []string {
 		}
 	}
 	return out
+}
+
+// longWithOneDash are compiler options that a path is glued to.
+var longWithOneDash = []string{
+	"-isystem", "-isysroot", "-idirafter", "-iquote", "-include", "-imacros", "-iprefix", "-specs",
 }
 
 const keyBytes = "-_+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -94,12 +94,10 @@ func (r *run) set(s *state, name string, v variable) *state {
 	if old.odd || v.odd || special(name) {
 		v = variable{odd: old.odd || v.odd}
 	}
-	if old == v {
-		if _, ok := s.vars[name]; ok {
-			return s
-		}
+	if _, ok := s.vars[name]; old == v && (ok || s.strange) {
+		return s
 	}
-	r.step(1 + len(s.vars)/16)
+	r.step(1 + len(s.vars)/2)
 	n := *s
 	n.vars = maps.Clone(s.vars)
 	if n.vars == nil {
@@ -162,7 +160,7 @@ func (r *run) join(a, b *state) *state {
 	case b == nil:
 		return a
 	}
-	r.step(1 + (len(a.vars)+len(b.vars))/8)
+	r.step(1 + (len(a.vars)+len(b.vars))/2)
 	n := &state{
 		strange:   a.strange || b.strange,
 		stackLost: a.stackLost || b.stackLost || !slices.Equal(a.stack, b.stack),
@@ -181,6 +179,9 @@ func (r *run) join(a, b *state) *state {
 		n = n.at(slices.Compact(dirs))
 	}
 	n.vars = joinVars(a.vars, b.vars)
+	if n.strange {
+		maps.DeleteFunc(n.vars, func(_ string, v variable) bool { return v == variable{} })
+	}
 	n.funcs = joinFuncs(a.funcs, b.funcs)
 	return n
 }

@@ -39,7 +39,9 @@ func (r *run) inSubshell(list []*syntax.Stmt, s *state) {
 
 func (r *run) stmt(st *syntax.Stmt, s *state) outcome {
 	if s == nil {
+		r.muted++
 		r.stmt(st, (&state{}).lost())
+		r.muted--
 		return outcome{}
 	}
 	if !r.step(1) {
@@ -183,7 +185,7 @@ func (r *run) loop(s *state, once func(*state) (again, leave *state)) outcome {
 	for i := 0; ; i++ {
 		again, leave := once(head)
 		next := r.join(head, r.join(again, f.again))
-		if i > rounds {
+		if i > rounds+2 {
 			r.unclear("", 0, "a loop that does not settle")
 			return both(head.lost())
 		}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+func FuzzCheck(f *testing.F) {
+	for _, r := range rows {
+		f.Add(r.text, uint8(0))
+	}
+	f.Fuzz(func(t *testing.T, text string, how uint8) {
+		o := Options{
+			Scope: ScopeWorkspace, Workspace: "/base/ws", Roots: []string{"/base/cache"}, Home: "/base/home",
+			Shell:   []string{"bash", "dash", "zsh", "ksh"}[how%4],
+			Resolve: func(p string) (string, error) { return p, errNoTree },
+		}
+		if how&4 != 0 {
+			o.Scope, o.Network = ScopeLocal, NetworkDeny
+		}
+		res, err := Check(text, o)
+		outside := false
+		for _, n := range res.Paths {
+			if n.Pos < 0 || n.Pos > len(text) || !strings.HasPrefix(n.Path, "/") {
+				t.Fatalf("%q: %+v", text, n)
+			}
+			outside = outside || n.Outside && n.Use != Search
+		}
+		if o.Scope == ScopeWorkspace && outside && err == nil && len(res.Opaque) == 0 {
+			t.Fatalf("%q: a path outside and neither an error nor an opaque part: %+v", text, res)
+		}
+		// The plain rule holds where the text has no quoting at all.
+		if o.Scope == ScopeWorkspace && plainEscape(text) && err == nil {
+			t.Fatalf("%q: an absolute word outside is let pass: %+v", text, res)
+		}
+	})
+}
+
+// plainEscape reports whether text is words and blanks alone, one of which is an
+// absolute path that stays outside.
+func plainEscape(text string) bool {
+	if strings.Trim(text, plainWords) != "" {
+		return false
+	}
+	for _, w := range strings.Fields(text) {
+		if strings.HasPrefix(w, "/etc/") && !strings.Contains(w, "..") {
+			return true
+		}
+	}
+	return false
+}
+
+const plainWords = "abcdefghijklmnopqrstuvwxyz/. "
+
+type noTree struct{}
+
+func (noTree) Error() string { return "no tree" }
+
+var errNoTree = noTree{}
+
+func FuzzShellCommand(f *testing.F) {
+	for _, line := range argvs {
+		f.Add(line, "bash")
+		f.Add("sh "+line, "busybox")
+	}
+	for name := range grammars {
+		f.Add("-o x -c TEXT", name)
+	}
+	f.Fuzz(func(t *testing.T, line, name string) {
+		argv := append([]string{name}, strings.Split(line, " ")...)
+		for _, as := range []string{"", name, "sh", "zsh", "yash"} {
+			text, ok := ShellCommand(argv, as)
+			if !ok && text != "" {
+				t.Fatalf("%q: text %q and not ok", argv, text)
+			}
+			if !ok {
+				continue
+			}
+			found := false
+			for _, a := range argv[1:] {
+				found = found || a == text
+			}
+			if !found {
+				t.Fatalf("%q: text %q is no argument", argv, text)
+			}
+		}
+		ShellCommand(nil, name)
+	})
+}
