@@ -61,8 +61,11 @@ func holdsRawDevice(path string, n pathcheck.Node, depth int) bool {
 	}
 	for _, name := range names {
 		child, err := n.Open(name)
+		if isNotExist(err) {
+			continue // vanished
+		}
 		if err != nil {
-			continue
+			return true
 		}
 		info, at := child.Info(), pathcheck.Join(path, name)
 		raw := info.Kind == pathcheck.BlockDevice || rawDevice(at, info) ||

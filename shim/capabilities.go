@@ -83,6 +83,21 @@ func restrictCapabilities() error {
 	return nil
 }
 
+// boundingExceeds reports whether the bounding set holds more than
+// keptCapabilities.
+func boundingExceeds() bool {
+	for n := range uintptr(64) {
+		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, n, 0, 0, 0)
+		if err != nil {
+			return false // beyond the last one that this kernel knows
+		}
+		if held != 0 && keptCapabilities&(uint64(1)<<n) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // dangerous names the capabilities by which a process reaches around Landlock
 // or its hidden paths, with the way.
 var dangerous = []struct {

@@ -131,6 +131,9 @@ func (l *launch) decode(value string) error {
 
 // passThrough is the launch without a policy: nothing is added or taken.
 func (l *launch) passThrough() error {
+	if l.start.Record.OnMissing == record.Refuse && !seccomp.Marked() {
+		return &failure{code: exitRefused, what: "refused", err: fmt.Errorf("no policy in %s, and this shim was installed to want one", l.policyEnv())}
+	}
 	var err error
 	if l.target, err = findTarget(l.start, l.me, "", l.env); err != nil {
 		return l.targetFailure(err)
@@ -250,7 +253,7 @@ func (l *launch) restrict(c *confinement, k rules.Kernel) error {
 		l.report.Mechanism, l.report.Landlock.Layers = mechanismLandlock, 1
 		// Only a domain freezes anything.
 		if c.plan != nil {
-			l.report.Frozen = c.plan.Frozen
+			l.report.Frozen = c.frozen
 			if text := c.plan.CwdFrozen(); text != "" {
 				l.warn(text)
 			}
@@ -341,6 +344,8 @@ type confinement struct {
 	held       held
 	rules      *ruleset
 	rulesAdded int
+	// frozen holds what is granted entry by entry, sorted.
+	frozen []string
 }
 
 func (c *confinement) close() {
@@ -473,6 +478,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 		r.Exposed = append(r.Exposed, x.Path)
 	}
 	c.rulesAdded = tally.Grants
+	c.frozen = slices.Sorted(slices.Values(slices.Concat(c.plan.Frozen, tally.Split)))
 	gaps := c.plan.Limits
 	if noMounts {
 		gaps = append(gaps, rules.Gap{What: "mount-alias", Why: "/proc is not mounted, so other mounts of hidden paths cannot be found", Limit: true})
@@ -488,7 +494,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	}
 	gaps = append(gaps, l.selfProtection(c.plan)...)
 	r.NotEnforced = append(r.NotEnforced, gaps...)
-	l.log.Info("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", c.plan.Frozen, "rules", tally.Grants)
+	l.log.Info("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", c.frozen, "rules", tally.Grants)
 }
 
 // dropPrivileges sets no_new_privs, without which an unprivileged process may
@@ -518,6 +524,12 @@ func (l *launch) dropPrivileges() error {
 		return nil
 	}
 	r.Enforced = append(r.Enforced, rules.Enforcement{What: "capabilities", By: rules.ByCapabilities})
+	if unix.Geteuid() == 0 && boundingExceeds() {
+		r.NotEnforced = append(r.NotEnforced, rules.Gap{
+			What: "capabilities", Limit: true,
+			Why: "without CAP_SETPCAP the bounding set stays as it is; no_new_privs keeps the program from gaining anything by it",
+		})
+	}
 	return nil
 }
 
