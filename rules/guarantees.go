@@ -96,6 +96,10 @@ var promises = []promise{
 		why: "what processes outside do after the launch: move, link or copy hidden content out, mount it elsewhere, put a symlink where a hidden path did not exist",
 	},
 	{
+		key: "hidden", asks: hides, what: "outside", abi: never, limit: true,
+		why: "processes outside that act for the program: services that it may ask, and what it may change that runs outside later (start-up files, hooks, jobs; as root also what the kernel starts, such as modprobe or a core dump handler)",
+	},
+	{
 		key: "hidden", asks: hides, what: "copies", abi: never, limit: true,
 		why: "the same bytes elsewhere: snapshots, swap and disk image files, device nodes outside /dev, and file systems that show others (FUSE, network mounts)",
 	},

@@ -119,11 +119,13 @@ func init() {
 		},
 		"setns": func(p, to string) (string, error) { // enter the namespace at to, then read p
 			return alone(func() (string, error) {
-				fd, err := unix.Open(to, unix.O_RDONLY, 0)
-				if err != nil {
-					return "", fmt.Errorf("open the namespace: %w", err)
+				var fd int
+				if _, err := fmt.Sscanf(to, "fd:%d", &fd); err != nil {
+					if fd, err = unix.Open(to, unix.O_RDONLY, 0); err != nil {
+						return "", fmt.Errorf("open the namespace: %w", err)
+					}
+					defer unix.Close(fd)
 				}
-				defer unix.Close(fd)
 				if err := unix.Unshare(unix.CLONE_FS); err != nil {
 					return "", err
 				}
