@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"regexp"
@@ -26,7 +27,7 @@ func (*helpWanted) Error() string { return "help wanted" }
 func parse(f *flag.FlagSet, args []string) ([]string, error) {
 	err := f.Parse(args)
 	switch {
-	case err == flag.ErrHelp:
+	case errors.Is(err, flag.ErrHelp):
 		return nil, &helpWanted{f.Name()}
 	case err != nil:
 		return nil, &usageError{f.Name(), err.Error()}
