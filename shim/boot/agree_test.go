@@ -16,8 +16,8 @@ import (
 func FuzzRecordChecksAgree(f *testing.F) {
 	f.Add(uint32(1), uint32(40), []byte("\x00\x00\x00\x00D\x00\x07\x00"), true)
 	f.Add(uint32(0), uint32(0), []byte{}, false)
-	for _, real := range []string{"/bin/sh", "/usr/bin/python3"} {
-		block, err := record.Patch(blockFile(), record.Record{Real: real, Report: "/r"})
+	for _, path := range []string{"/bin/sh", "/usr/bin/python3"} {
+		block, err := record.Patch(blockFile(), record.Record{Real: path, Report: "/r"})
 		if err != nil {
 			f.Fatal(err)
 		}

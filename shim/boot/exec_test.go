@@ -3,6 +3,8 @@
 package boot_test
 
 import (
+	"os"
+	"strconv"
 	"syscall"
 	"testing"
 )
@@ -11,9 +13,9 @@ func TestDescribe(t *testing.T) {
 	t.Parallel()
 	s := state{
 		Path: runner, Argv: byteSlices("a", "", "\xff"), Close: []int{0, 2},
-		Env: byteSlices("BOOT_TEST_STEP=describe", "HOME=/x", "GODEBUG=schedtrace=1"), UID: 0,
+		Env: byteSlices("BOOT_TEST_STEP=describe", "HOME=/x", "GODEBUG=schedtrace=1"),
 	}
-	want := `argv=["a" "" "\xff"] execfn="` + runner + `" closed=[true false true] uid=0 none=false os.Args=["shim"] os.Environ=1` + "\n"
+	want := `argv=["a" "" "\xff"] execfn="` + runner + `" closed=[true false true] uid=` + strconv.Itoa(os.Getuid()) + ` none=false os.Args=["shim"] os.Environ=1` + "\n"
 	if got := finish(t, command(t, s)); got.Stdout != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}

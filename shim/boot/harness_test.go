@@ -103,7 +103,10 @@ func command(t testing.TB, s state) *exec.Cmd {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return exec.Command(launcher, file)
+	cmd := exec.Command(launcher, file)
+	// The launcher's own runtime must leave no preemption signal pending.
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
+	return cmd
 }
 
 // result is how a process ended.

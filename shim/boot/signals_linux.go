@@ -89,19 +89,20 @@ func restoreDispositions() {
 	}
 }
 
-// UnblockSignals gives the main thread the caller's signal mask, for a launch
-// that takes long: what waits, and what arrives from now on, does what the
-// caller's dispositions say. It must be called on the main goroutine. Without
-// the entry point it does nothing.
+// UnblockSignals gives the calling thread the caller's signal mask, for a
+// launch that takes long: what waits for the process, and what arrives from now
+// on, does what the caller's dispositions say. The thread need not be the main
+// one, which may hang in a system call: another, locked to its goroutine, takes
+// the signals of the process as well. Without the entry point it does nothing.
 func UnblockSignals() {
 	if entered {
-		setMask(blocked)
+		setMask(blocked &^ faults)
 	}
 }
 
-// BlockSignals undoes [UnblockSignals].
+// BlockSignals undoes [UnblockSignals] on the calling thread.
 func BlockSignals() {
 	if entered {
-		setMask(everySignal &^ handled)
+		setMask(everySignal &^ faults)
 	}
 }

@@ -203,24 +203,31 @@ for s in (signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1):
 
 func TestLongLaunchCanBeInterrupted(t *testing.T) {
 	t.Parallel()
-	s := state{Path: "/bin/true", Argv: byteSlices("true"), Block: []int{int(syscall.SIGUSR2)}}
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGQUIT} {
-		h := hold(t, s, "interruptible")
-		send(t, h, sig)
-		// It ends although nothing lets it go on.
-		var exit *exec.ExitError
-		if err := h.Wait(); !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		if got := outcome(h.Cmd, h.out.String(), h.errOut.String()); got.Signal != sig {
-			t.Errorf("%v: %+v", sig, got)
-		}
-		h.release.Close()
+	s := state{
+		Path: "/bin/true", Argv: byteSlices("true"),
+		Block: []int{int(syscall.SIGUSR2)}, Ignore: []int{int(syscall.SIGALRM)},
 	}
-	h := hold(t, s, "interruptible")
-	send(t, h, syscall.SIGUSR2)
-	if got := h.finish(t); got.Exit != 0 {
-		t.Errorf("a signal that the caller blocks interrupted: %+v", got)
+	for _, step := range []string{"interruptible", "hung"} {
+		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGQUIT, 40} {
+			h := hold(t, s, step)
+			send(t, h, sig)
+			// It ends although nothing lets it go on.
+			var exit *exec.ExitError
+			if err := h.Wait(); !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if got := outcome(h.Cmd, h.out.String(), h.errOut.String()); got.Signal != sig {
+				t.Errorf("%s: %v: %+v", step, sig, got)
+			}
+			h.release.Close()
+		}
+		for _, sig := range []syscall.Signal{syscall.SIGUSR2, syscall.SIGALRM} {
+			h := hold(t, s, step)
+			send(t, h, sig)
+			if got := h.finish(t); got.Exit != 0 {
+				t.Errorf("%s: %v, which the caller blocks or ignores: %+v", step, sig, got)
+			}
+		}
 	}
 }
 
@@ -290,6 +297,7 @@ func TestSignalAtAnyMoment(t *testing.T) {
 func signalAfter(t *testing.T, cmd *exec.Cmd, sig syscall.Signal, delay time.Duration) result {
 	t.Helper()
 	c := exec.Command(cmd.Path, cmd.Args[1:]...)
+	c.Env = cmd.Env
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	stdin, err := c.StdinPipe()

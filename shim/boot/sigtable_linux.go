@@ -58,7 +58,7 @@ func clearTable() {
 		}
 		for s := uintptr(1); s <= signals; s++ {
 			if handled&(uint64(1)<<(s-1)) == 0 {
-				entry(p, s).flags = 0
+				tableAt(p, s).flags = 0
 			}
 		}
 		tableFound = true
@@ -67,7 +67,7 @@ func clearTable() {
 }
 
 //go:nosplit
-func entry(table unsafe.Pointer, s uintptr) *tableEntry {
+func tableAt(table unsafe.Pointer, s uintptr) *tableEntry {
 	return (*tableEntry)(unsafe.Add(table, s*unsafe.Sizeof(tableEntry{})))
 }
 
@@ -78,7 +78,7 @@ func entry(table unsafe.Pointer, s uintptr) *tableEntry {
 //go:nosplit
 func isTable(p unsafe.Pointer, rodata, erodata uintptr) bool {
 	for s := uintptr(0); s <= signals; s++ {
-		e := entry(p, s)
+		e := tableAt(p, s)
 		name := uintptr(unsafe.Pointer(e.name))
 		if e.flags < 0 || e.flags >= 1<<10 || name < rodata || name >= erodata || e.len < 8 || e.len > 64 {
 			return false
@@ -87,8 +87,8 @@ func isTable(p unsafe.Pointer, rodata, erodata uintptr) bool {
 			return false
 		}
 	}
-	return entry(p, 0).flags == 0 &&
-		entry(p, uintptr(syscall.SIGKILL)).flags == 0 &&
-		entry(p, uintptr(syscall.SIGTERM)).flags&tableKill != 0 &&
-		entry(p, uintptr(syscall.SIGSEGV)).flags == tablePanic|tableUnblock
+	return tableAt(p, 0).flags == 0 &&
+		tableAt(p, uintptr(syscall.SIGKILL)).flags == 0 &&
+		tableAt(p, uintptr(syscall.SIGTERM)).flags&tableKill != 0 &&
+		tableAt(p, uintptr(syscall.SIGSEGV)).flags == tablePanic|tableUnblock
 }

@@ -16,7 +16,7 @@ func Argv() []string {
 	if !entered {
 		return nil
 	}
-	return strings(argv)
+	return views(argv)
 }
 
 // Envp returns the environment as the kernel handed it over: every entry, in
@@ -26,7 +26,7 @@ func Envp() []string {
 	if !entered {
 		return nil
 	}
-	return strings(envp)
+	return views(envp)
 }
 
 // Auxv returns an entry of the auxiliary vector, getauxval(3).
@@ -55,7 +55,7 @@ func ExecFn() string {
 // closed. Something harmless stands there until [Exec] succeeds.
 func ClosedAtStart() [3]bool { return closed }
 
-func strings(vector unsafe.Pointer) []string {
+func views(vector unsafe.Pointer) []string {
 	n := 0
 	for p := vector; *(**byte)(p) != nil; p = unsafe.Add(p, word) {
 		n++

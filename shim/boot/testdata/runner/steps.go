@@ -29,6 +29,18 @@ var steps = map[string]func(){
 		hold()
 		boot.BlockSignals()
 	},
+	// hung is hold while another thread takes the signals.
+	"hung": func() {
+		unblocked := make(chan bool)
+		go func() {
+			runtime.LockOSThread()
+			boot.UnblockSignals()
+			close(unblocked)
+			select {}
+		}()
+		<-unblocked
+		hold()
+	},
 	// busy makes the runtime want to preempt the main thread.
 	"busy": func() {
 		startThreads(4)
