@@ -38,6 +38,8 @@ type State struct {
 	CoreSoft, CoreHard                      uint64
 	Execveat                                uint64
 	NoNewPrivs, Subreaper, HugePageDisabled uint64
+	// CloseOnExec is a descriptor that the execve closes.
+	CloseOnExec uint64
 }
 
 // Values of Session; they may be combined.
@@ -77,7 +79,7 @@ func NewState(path string, argv ...string) State {
 		Scheduler: Unset, Affinity: Unset, OOMScoreAdj: Unset,
 		Session: Unset, Securebits: Unset, UID: Unset, Ambient: Unset,
 		NoFileSoft: Unset, NoFileHard: Unset, CoreSoft: Unset, CoreHard: Unset,
-		NoNewPrivs: Unset, Subreaper: Unset, HugePageDisabled: Unset,
+		NoNewPrivs: Unset, Subreaper: Unset, HugePageDisabled: Unset, CloseOnExec: Unset,
 	}
 }
 
@@ -88,7 +90,7 @@ func (s State) encode() []byte {
 		uint64(s.Ignore), uint64(s.Block), s.Close, s.DeathSignal, uint64(s.PendingProcess), uint64(s.PendingThread),
 		s.Umask, s.Nice, s.Timerslack, s.Personality, s.TimerReal, s.TimerVirtual, s.TimerProf,
 		s.Scheduler, s.Affinity, s.Session, s.Securebits, s.UID, s.NoFileSoft, s.NoFileHard, s.Execveat,
-		s.Ambient, s.NoNewPrivs, s.Subreaper, s.HugePageDisabled, s.CoreSoft, s.CoreHard, s.OOMScoreAdj,
+		s.Ambient, s.NoNewPrivs, s.Subreaper, s.HugePageDisabled, s.CoreSoft, s.CoreHard, s.OOMScoreAdj, s.CloseOnExec,
 		uint64(len(s.Argv)), uint64(len(s.Env)),
 	} {
 		b = binary.LittleEndian.AppendUint64(b, v)
@@ -111,14 +113,22 @@ func NewCaller(tb testing.TB, dir string) *Caller {
 	return &Caller{path: caller.Install(tb, dir, "caller"), state: filepath.Join(dir, "state")}
 }
 
-// Start starts the state with these files as descriptors, and in the process
-// attributes given. The process inherits nothing else.
-func (c *Caller) Start(tb testing.TB, s State, files []*os.File, sys *syscall.SysProcAttr) *os.Process {
+// Command returns the program and the arguments that start the state, as often
+// as wanted, until the next call.
+func (c *Caller) Command(tb testing.TB, s State) (path string, argv []string) {
 	tb.Helper()
 	if err := os.WriteFile(c.state, s.encode(), 0o644); err != nil {
 		tb.Fatal(err)
 	}
-	p, err := os.StartProcess(c.path, []string{"caller", c.state}, &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: sys})
+	return c.path, []string{"caller", c.state}
+}
+
+// Start starts the state with these files as descriptors, and in the process
+// attributes given. The process inherits nothing else.
+func (c *Caller) Start(tb testing.TB, s State, files []*os.File, sys *syscall.SysProcAttr) *os.Process {
+	tb.Helper()
+	path, argv := c.Command(tb, s)
+	p, err := os.StartProcess(path, argv, &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: sys})
 	if err != nil {
 		tb.Fatal(err)
 	}

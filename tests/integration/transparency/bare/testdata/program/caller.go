@@ -37,6 +37,7 @@ const (
 	hCoreSoft
 	hCoreHard
 	hOOMScoreAdj
+	hCloseOnExec
 	hArgc
 	hEnvc
 	hCount
@@ -149,6 +150,9 @@ func caller() {
 		if h(hClose)>>fd&1 != 0 {
 			raw(syscall.SYS_CLOSE, fd, 0, 0, 0, 0)
 		}
+	}
+	if fd := h(hCloseOnExec); fd != keep {
+		must(raw(syscall.SYS_FCNTL, uintptr(fd), syscall.F_SETFD, syscall.FD_CLOEXEC, 0, 0), 23)
 	}
 	signals()
 	if h(hExecveat) != 0 {
