@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,6 +35,13 @@ func run(w io.Writer, bin string, spawns int, siblings string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	go func() {
+		<-interrupted
+		os.RemoveAll(dir)
+		os.Exit(1)
+	}()
 	s, err := newStage(dir, bin)
 	if err != nil {
 		return err
