@@ -89,7 +89,7 @@ var promises = []promise{
 	},
 	{
 		key: "hidden", asks: hides, what: "hard-link", abi: never, limit: true,
-		why: "a hidden file that has another name in a readable directory is read and written through that name",
+		why: "a hidden file that has another name in a readable directory is open through that name, and through its own where the other stands in a frozen directory",
 	},
 	{
 		key: "hidden", asks: hides, what: "later", abi: never, limit: true,

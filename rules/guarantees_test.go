@@ -15,13 +15,13 @@ func TestAssessHidden(t *testing.T) {
 		abi                  int
 		held, missing, limit string
 	}{
-		{0, "", "hidden", "truncate unix-socket metadata hard-link later copies"},
-		{1, "hidden", "", "truncate unix-socket metadata hard-link later copies"},
-		{2, "hidden", "", "truncate unix-socket metadata hard-link later copies"},
-		{3, "hidden truncate", "", "unix-socket metadata hard-link later copies"},
-		{8, "hidden truncate", "", "unix-socket metadata hard-link later copies"},
-		{9, "hidden truncate unix-socket", "", "metadata hard-link later copies"},
-		{99, "hidden truncate unix-socket", "", "metadata hard-link later copies"},
+		{0, "", "hidden", "truncate unix-socket metadata hard-link later outside copies"},
+		{1, "hidden", "", "truncate unix-socket metadata hard-link later outside copies"},
+		{2, "hidden", "", "truncate unix-socket metadata hard-link later outside copies"},
+		{3, "hidden truncate", "", "unix-socket metadata hard-link later outside copies"},
+		{8, "hidden truncate", "", "unix-socket metadata hard-link later outside copies"},
+		{9, "hidden truncate unix-socket", "", "metadata hard-link later outside copies"},
+		{99, "hidden truncate unix-socket", "", "metadata hard-link later outside copies"},
 	}
 	for _, tt := range tests {
 		held, gaps := rules.Assess(policy("-/srv"), rules.Kernel{ABI: tt.abi, Errata: 7, Unavailable: "it is switched off"})

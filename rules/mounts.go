@@ -223,6 +223,12 @@ func (pl *Plan) setApart(t pathcheck.Tree, point string) (bool, error) {
 	return false, nil
 }
 
+// isApart reports whether path is set apart, or lies beneath what is: it must
+// not be granted by what its path looks like.
+func (pl *Plan) isApart(path string) bool {
+	return slices.ContainsFunc(pl.apart, func(h Hidden) bool { return pathcheck.Within(h.Path, path) })
+}
+
 // harmlessNode reports whether one device node is mounted at path, as a
 // container engine mounts /dev/null over what it masks, and not a disk's.
 func harmlessNode(t pathcheck.Tree, path string) bool {

@@ -243,7 +243,7 @@ func (pl *Plan) bar() {
 		}
 		for _, a := range h.above {
 			pl.barred[a.ID] = a.Path
-			if _, covered := pl.covered(a.Path); !covered {
+			if _, covered := pl.covered(a.Path); !covered && !pl.isApart(a.Path) {
 				pl.expand[a.Path] = a.ID
 				// Devices are told by their names in /dev, and only there.
 				pl.above[a.ID] = !pathcheck.Within("/dev", a.Path)

@@ -147,6 +147,17 @@ func TestMountsThatShowTheHidden(t *testing.T) {
 			open:   []string{"$W/work/f", "$W/work/m/file"},
 		},
 		{
+			name:   "lower layer with signs in its name",
+			hidden: "$W/work/a:b c",
+			prepare: func(t *testing.T, w *world) {
+				w.mkdir(t, "$W/work/a:b c")
+				w.write(t, "$W/work/a:b c/g", secret)
+				w.mount(t, "overlay", "$W/secret/sub", "overlay", 0, `lowerdir=$W/work/a\:b c:$W/secret/own`)
+			},
+			denied: []string{"$W/work/a:b c/g", "$W/secret/sub/g"},
+			open:   []string{"$W/secret/f", "$W/work/f"},
+		},
+		{
 			name: "upper layer of an overlay",
 			prepare: func(t *testing.T, w *world) {
 				w.mkdir(t, "$W/upper")
@@ -340,6 +351,82 @@ func TestChrootWithoutARootMount(t *testing.T) {
 	})
 }
 
+// Without /proc there is no table of mounts. What the policy names is hidden
+// and the rest is said.
+func TestWithoutProc(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		w.mount(t, "tmpfs", "/proc", "tmpfs", 0, "")
+		w.bind(t, "$W/secret", "$W/work/m")
+		out, r := w.held(t, hideSecret, try{"read", "$W/secret/f", ""}, try{"read", "$W/work/f", ""}, try{"read", "$W/work/m/f", ""})
+		got := errnos(out)
+		if got[0] != denied || got[1] != ok {
+			t.Errorf("%+v", out)
+		}
+		if got[2] == ok {
+			wantLimit(t, r, "mount-alias")
+		}
+	})
+}
+
+// What is hidden in an overlay stands in one of its layers too.
+func TestLayerOfTheHiddenIsALimit(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		r := table(t, u, `{"version":1,"hidden":["$W/merged/f"]}`, func(t *testing.T, w *world) {
+			w.mkdir(t, "$W/empty")
+			w.mount(t, "overlay", "$W/merged", "overlay", 0, "lowerdir=$W/work:$W/empty")
+		}, []row{
+			{op: "read", path: "$W/merged/f", free: ok, held: denied},
+			{op: "read", path: "$W/merged/p", free: ok, held: ok},
+			{op: "read", path: "$W/work/f", free: ok, held: ok},
+		})
+		wantLimit(t, r, "overlay")
+	})
+}
+
+// Hidden in /sys, of which a chroot has a bind mount.
+func TestHiddenInBoundSys(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		rootOnly := map[bool]string{true: ok, false: denied}[u.UID == 0]
+		table(t, u, `{"version":1,"hidden":["/sys/kernel/mm/ksm"]}`, func(t *testing.T, w *world) {
+			w.bind(t, "/sys", "$W/work/sys")
+		}, []row{
+			{op: "list", path: "/sys/kernel/mm/transparent_hugepage", free: ok, held: ok},
+			{op: "list", path: "/sys/kernel/mm/ksm", free: ok, held: denied},
+			{op: "list", path: "$W/work/sys/kernel/mm/ksm", free: ok, held: denied},
+			{op: "write", path: "/sys/kernel/mm/transparent_hugepage/enabled", free: rootOnly, held: denied},
+			{op: "write", path: "$W/work/sys/kernel/mm/transparent_hugepage/enabled", free: rootOnly, held: denied},
+		})
+	})
+}
+
+// A rootless container: root of a user namespace, which has made its own
+// mounts.
+func TestRootOfAUserNamespace(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.UserNS, launch.Program("unshare"))
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		w := newWorld(t, u)
+		w.mkdir(t, "$W/work/m")
+		c := w.command(t, w.policy(t, hideSecret), []try{
+			{"read", "$W/secret/f", ""}, {"read", "$W/work/m/f", ""}, {"read", "$W/work/f", ""},
+			{"bind", "$W/work/sub", "$W/secret"}, {"umount", "$W/work/m", ""}, {"capabilities", "", ""},
+		})
+		c.Args = append([]string{"unshare", "--user", "--map-root-user", "--mount", "--propagation", "private",
+			"sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$0" "$@"`, c.Path, w.at("$W/secret"), w.at("$W/work/m")}, c.Args[1:]...)
+		c.Path = launch.Look(t, "unshare")
+		out := w.results(t, c.Run(t), 6)
+		if d := cmp.Diff([]string{denied, denied, ok, "EPERM", "EPERM", ok}, errnos(out)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	})
+}
+
 func TestMovedContentIsALimit(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
@@ -387,7 +474,16 @@ func TestHardLinksAreALimit(t *testing.T) {
 			t.Errorf("hard-link: %q does not count the names", text)
 		}
 		// A file in a hidden directory.
-		r = table(t, u, hideSecret, link, []row{
+		r = table(t, u, hideSecret, func(t *testing.T, w *world) {
+			link(t, w)
+			w.write(t, "$W/secret/g", secret)
+			if err := os.Link(w.at("$W/secret/g"), w.at("$W/work/g")); err != nil {
+				t.Fatal(err)
+			}
+		}, []row{
+			{op: "read", path: "$W/secret/f", free: ok, held: ok}, // the rule on $W/hard is on the inode
+			{op: "read", path: "$W/secret/g", free: ok, held: denied},
+			{op: "read", path: "$W/work/g", free: ok, held: ok},
 			{op: "read", path: "$W/work/hard", free: ok, held: ok},
 			{op: "list", path: "$W/secret", free: ok, held: denied},
 		})
