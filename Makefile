@@ -36,6 +36,8 @@ GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 
 FUZZTIME := 10s
 TESTFLAGS :=
+# Never from the cache: what the tests try is the machine, too.
+GO_TEST := -count=1 -timeout 30m -json
 
 .PHONY: help
 help: ## this list
@@ -64,10 +66,10 @@ demo: build ## what it does, shown on a throw-away project
 test: need-go build ## all tests that this machine can run
 	@go build -o '$(BIN)/test-summary' ./tests/summary
 	@status=0; \
-	go test -json $(TESTFLAGS) ./... | '$(BIN)/test-summary' || status=1; \
+	go test $(GO_TEST) $(TESTFLAGS) ./... | '$(BIN)/test-summary' || status=1; \
 	if command -v '$(or $(CC),cc)' >/dev/null; then \
 	  echo; echo "with the race detector:"; \
-	  CGO_ENABLED=1 go test -race -json $(TESTFLAGS) $(RACE) | '$(BIN)/test-summary' || status=1; \
+	  CGO_ENABLED=1 go test -race $(GO_TEST) $(TESTFLAGS) $(RACE) | '$(BIN)/test-summary' || status=1; \
 	else \
 	  echo "not run: the race detector (needs a C compiler)"; \
 	  if [ -n "$${CI:-}" ]; then status=1; fi; \
