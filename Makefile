@@ -64,7 +64,7 @@ demo: build ## what it does, shown on a throw-away project
 
 .PHONY: test
 test: need-go build ## all tests that this machine can run
-	@go build -o '$(BIN)/test-summary' ./tests/summary
+	@go build -buildvcs=false -o '$(BIN)/test-summary' ./tests/summary
 	@status=0; \
 	go test $(GO_TEST) $(TESTFLAGS) ./... | '$(BIN)/test-summary' || status=1; \
 	if command -v '$(or $(CC),cc)' >/dev/null; then \
