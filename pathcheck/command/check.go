@@ -106,6 +106,8 @@ type Named struct {
 	// nested command string it is the offset of the word that holds it.
 	Pos int
 	// Outside is true if Path lies in no allowed root and is no harmless device.
+	// A relative path is listed once for each directory in which it may be meant;
+	// where only some lead outside, [Check] says when that is a violation.
 	Outside bool
 }
 
