@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/boot"
 )
@@ -44,11 +43,8 @@ var steps = map[string]func(){
 	// busy makes the runtime want to preempt the main thread.
 	"busy": func() {
 		startThreads(4)
-		stop := time.Now().Add(200 * time.Millisecond)
-		for n := 0; time.Now().Before(stop); n++ {
-			if n%64 == 0 {
-				runtime.GC()
-			}
+		for range 16 {
+			go runtime.GC()
 			spin()
 		}
 	},
@@ -172,9 +168,12 @@ func startThreads(n int) {
 
 var sink int
 
+// spin runs for longer than the runtime lets a goroutine run (10 ms), without a
+// call at which it could be preempted otherwise.
+//
 //go:noinline
 func spin() {
-	for i := range 1 << 20 {
+	for i := range 1 << 26 {
 		sink += i
 	}
 }
