@@ -195,6 +195,7 @@ func TestCase38_WhatCannotBeHidden(t *testing.T) {
 			{loader(), "$W/work/p", []string{"hidden[0]", "loader"}},
 			{"$W/secret", "$W/work/script", []string{"hidden[0]", "interpreter", "$W/secret/p"}},
 			{"/proc/1", real, []string{"hidden[0]", "/proc"}},
+			{"/proc/self/root/$W/secret", real, []string{"hidden[0]", "/proc"}},
 		} {
 			for _, path := range []string{"$W/work/script", "$W/work/plink"} {
 				_ = os.Remove(w.at(path))
