@@ -120,7 +120,9 @@ func TestReplacedSibling(t *testing.T) {
 			{"read", "$W/file", ""},
 			{"create", "$W/work/ready", ""},
 			{"await", "$W/work/go", ""},
-			{"read", "$W/file", ""}, {"read", "$W/work/f", ""}, {"read", "$W/work/sub/new", ""},
+			{"read", "$W/file", ""},
+			{"read", "$W/work/f", ""},
+			{"read", "$W/work/sub/new", ""},
 		}).Start(t)
 		awaitFile(t, w.at("$W/work/ready"))
 		rename(t, w.at("$W/work/f"), w.at("$W/work/f.old"))

@@ -222,8 +222,11 @@ func TestMountShowsWhatAppearsLater(t *testing.T) {
 		w := newWorld(t, u)
 		w.bind(t, "$W/secret", "$W/work/m")
 		p := w.command(t, w.policy(t, `{"version":1,"hidden":["$W/secret/later/deep"]}`), []try{
-			{"create", "$W/work/sub/ready", ""}, {"await", "$W/work/sub/go", ""},
-			{"read", "$W/secret/later/deep/f", ""}, {"read", "$W/work/m/later/deep/f", ""}, {"read", "$W/work/m/f", ""},
+			{"create", "$W/work/sub/ready", ""},
+			{"await", "$W/work/sub/go", ""},
+			{"read", "$W/secret/later/deep/f", ""},
+			{"read", "$W/work/m/later/deep/f", ""},
+			{"read", "$W/work/m/f", ""},
 		}).Start(t)
 		awaitFile(t, w.at("$W/work/sub/ready"))
 		w.mkdir(t, "$W/secret/later")
@@ -298,8 +301,10 @@ func TestMountAfterTheLaunchIsALimit(t *testing.T) {
 		w := newWorld(t, u)
 		w.mkdir(t, "$W/work/m")
 		p := w.command(t, w.policy(t, hideSecret), []try{
-			{"create", "$W/work/ready", ""}, {"await", "$W/work/go", ""},
-			{"read", "$W/secret/f", ""}, {"read", "$W/work/m/f", ""},
+			{"create", "$W/work/ready", ""},
+			{"await", "$W/work/go", ""},
+			{"read", "$W/secret/f", ""},
+			{"read", "$W/work/m/f", ""},
 		}).Start(t)
 		awaitFile(t, w.at("$W/work/ready"))
 		w.bind(t, "$W/secret", "$W/work/m")
@@ -414,11 +419,17 @@ func TestRootOfAUserNamespace(t *testing.T) {
 		w := newWorld(t, u)
 		w.mkdir(t, "$W/work/m")
 		c := w.command(t, w.policy(t, hideSecret), []try{
-			{"read", "$W/secret/f", ""}, {"read", "$W/work/m/f", ""}, {"read", "$W/work/f", ""},
-			{"bind", "$W/work/sub", "$W/secret"}, {"umount", "$W/work/m", ""}, {"capabilities", "", ""},
+			{"read", "$W/secret/f", ""},
+			{"read", "$W/work/m/f", ""},
+			{"read", "$W/work/f", ""},
+			{"bind", "$W/work/sub", "$W/secret"},
+			{"umount", "$W/work/m", ""},
+			{"capabilities", "", ""},
 		})
-		c.Args = append([]string{"unshare", "--user", "--map-root-user", "--mount", "--propagation", "private",
-			"sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$0" "$@"`, c.Path, w.at("$W/secret"), w.at("$W/work/m")}, c.Args[1:]...)
+		c.Args = append([]string{
+			"unshare", "--user", "--map-root-user", "--mount", "--propagation", "private",
+			"sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$0" "$@"`, c.Path, w.at("$W/secret"), w.at("$W/work/m"),
+		}, c.Args[1:]...)
 		c.Path = launch.Look(t, "unshare")
 		out := w.results(t, c.Run(t), 6)
 		if d := cmp.Diff([]string{denied, denied, ok, "EPERM", "EPERM", ok}, errnos(out)); d != "" {
@@ -432,7 +443,8 @@ func TestMovedContentIsALimit(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		p := w.command(t, w.policy(t, hideSecret), []try{
-			{"create", "$W/work/ready", ""}, {"await", "$W/work/go", ""},
+			{"create", "$W/work/ready", ""},
+			{"await", "$W/work/go", ""},
 			{"read", "$W/work/moved", ""},       // moved out into what is granted
 			{"read", "$W/renamed/own/f", ""},    // the hidden directory renamed where it stands
 			{"read", "$W/work/moved-dir/g", ""}, // a directory moved out

@@ -152,9 +152,12 @@ func TestDanglingAndSwappedLink(t *testing.T) {
 		w.symlink(t, "$W/later", "$W/dangling")
 		w.symlink(t, "$W/secret", "$W/swapped")
 		c := w.command(t, w.policy(t, `{"version":1,"hidden":["$W/dangling","$W/swapped"]}`), []try{
-			{"create", "$W/work/ready", ""}, {"await", "$W/work/go", ""},
-			{"read", "$W/later/f", ""}, {"read", "$W/dangling/f", ""},
-			{"read", "$W/secret/f", ""}, {"read", "$W/swapped/f", ""},
+			{"create", "$W/work/ready", ""},
+			{"await", "$W/work/go", ""},
+			{"read", "$W/later/f", ""},
+			{"read", "$W/dangling/f", ""},
+			{"read", "$W/secret/f", ""},
+			{"read", "$W/swapped/f", ""},
 			{"read", "$W/work/f", ""},
 		})
 		p := c.Start(t)
@@ -256,9 +259,13 @@ func TestCase29_HiddenAppearsLater(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		p := w.command(t, w.policy(t, `{"version":1,"hidden":["$W/later/deep","$W/work/newfile"]}`), []try{
-			{"create", "$W/secret/ready", ""}, {"await", "$W/secret/go", ""},
-			{"read", "$W/later/deep/f", ""}, {"list", "$W/later/deep", ""}, {"list", "$W/later", ""},
-			{"read", "$W/work/newfile", ""}, {"read", "$W/work/f", ""},
+			{"create", "$W/secret/ready", ""},
+			{"await", "$W/secret/go", ""},
+			{"read", "$W/later/deep/f", ""},
+			{"list", "$W/later/deep", ""},
+			{"list", "$W/later", ""},
+			{"read", "$W/work/newfile", ""},
+			{"read", "$W/work/f", ""},
 		}).Start(t)
 		awaitFile(t, w.at("$W/secret/ready"))
 		w.mkdir(t, "$W/later")
@@ -324,7 +331,10 @@ func TestReportInAHiddenDirectory(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		tries := []try{
-			{"read", "$W/report/r", ""}, {"write", "$W/report/r", ""}, {"unlink", "$W/report/r", ""}, {"rename", "$W/report", "$W/report2"},
+			{"read", "$W/report/r", ""},
+			{"write", "$W/report/r", ""},
+			{"unlink", "$W/report/r", ""},
+			{"rename", "$W/report", "$W/report2"},
 			{"read", "$W/work/f", ""},
 		}
 		out, open := w.held(t, hideSecret, try{"read", "$W/report/r", ""}, try{"write", "$W/report/r", ""})
