@@ -216,3 +216,23 @@ func TestCase38_WhatCannotBeHidden(t *testing.T) {
 		}
 	})
 }
+
+// With scope unrestricted what is hidden stays hidden, and all that is needed
+// for it stays too.
+func TestUnrestrictedStillHides(t *testing.T) {
+	launch.Need(t, launch.Landlock)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		w := newWorld(t, u)
+		out, r := w.held(t, `{"version":1,"scope":"unrestricted","hidden":["$W/secret"],"exposed":["$W/secret/own"]}`,
+			try{"read", "$W/secret/f", ""}, try{"read", "$W/secret/own/f", ""}, try{"create", "$W/work/new", ""},
+			try{"write", "/proc/sys/kernel/core_pattern", ""}, try{"capabilities", "", ""})
+		if d := cmp.Diff([]string{denied, ok, ok, denied, ok}, errnos(out)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+		wantEnforced(t, r.Enforced, "hidden")
+		caps := out[4].Data
+		if !strings.Contains(caps, "NoNewPrivs: 1") || strings.Contains(caps, "CapEff: 000001f") {
+			t.Errorf("status: %s", caps)
+		}
+	})
+}
