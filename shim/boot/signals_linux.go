@@ -96,13 +96,13 @@ func restoreDispositions() {
 // the signals of the process as well. Without the entry point it does nothing.
 func UnblockSignals() {
 	if entered {
-		setMask(blocked &^ faults)
+		setMask(blocked)
 	}
 }
 
 // BlockSignals undoes [UnblockSignals] on the calling thread.
 func BlockSignals() {
 	if entered {
-		setMask(everySignal &^ faults)
+		setMask(everySignal &^ handled)
 	}
 }

@@ -69,7 +69,11 @@ var duringLaunch = []syscall.Signal{
 	syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTERM, syscall.SIGSTKFLT, syscall.SIGCHLD, syscall.SIGCONT,
 	syscall.SIGURG, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGWINCH, syscall.SIGIO,
 	syscall.SIGPWR, syscall.SIGSYS, 32, 33, 34, 35, 40, 64,
+	syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE,
 }
+
+// faults are those of duringLaunch that the runtime keeps by default.
+const faults = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGFPE-1)
 
 // byDefaultIgnored are those of duringLaunch that do nothing by default.
 const byDefaultIgnored = 1<<(syscall.SIGCHLD-1) | 1<<(syscall.SIGCONT-1) | 1<<(syscall.SIGURG-1) | 1<<(syscall.SIGWINCH-1)
@@ -85,11 +89,17 @@ func TestSignalDuringLaunch(t *testing.T) {
 				h := hold(t, s, step)
 				send(t, h, sig)
 				got := h.finish(t)
-				if bit(sig)&byDefaultIgnored == 0 {
+				switch {
+				case bit(sig)&faults != 0:
+					// The runtime's, as docs/transparency.md says.
+					if got.Exit != 2 || got.Stdout != "" {
+						t.Errorf("by default: %+v", got)
+					}
+				case bit(sig)&byDefaultIgnored == 0:
 					if got.Signal != sig || got.Stderr != "" || got.Stdout != "" {
 						t.Errorf("by default: %+v", got)
 					}
-				} else if got.Exit != 0 || pending(t, got.Stdout) != 0 {
+				case got.Exit != 0 || pending(t, got.Stdout) != 0:
 					t.Errorf("by default: %+v", got)
 				}
 
