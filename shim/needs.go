@@ -73,7 +73,7 @@ func needs(path string) []rules.Need {
 		if err != nil {
 			return out
 		}
-		next, ok := interpreter(head)
+		next, _, ok := interpreter(head)
 		if !ok {
 			if loader := elfInterpreter(head); loader != "" {
 				out = append(out, rules.Need{Role: "the program's loader", Path: loader})

@@ -1,15 +1,11 @@
 package shim
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 // A target is the real program of a launch.
@@ -29,29 +25,37 @@ var (
 
 // findTarget finds the real program: the one in the shim's record, else the
 // policy's, else the next of its name on PATH behind the shim's own entry that
-// is no shim. No path through it leads back to a shim that could be read, and
-// those that cannot be read are only ever taken from a later entry of PATH
-// than the one before, so that a chain of shims ends.
+// is no shim.
+//
+// So that every chain of shims ends, none starts another that it can read.
+// Those that cannot be read are only ever taken from a later entry of PATH than
+// the one before, or from a record by a shim that can be read, which none of
+// them starts again. What remains are scripts, see [chain].
 func findTarget(s *Start, me self, program string, env []string) (target, error) {
 	t := target{name: base(me.invoked)}
-	if s.Record.Real != "" && me.readable {
+	back := chain{me: me, argv: s.Argv, env: env}
+	// A shim whose file is nowhere to be found (no /proc, started by execveat)
+	// still has its record in memory, and follows it to what is surely no shim.
+	if s.Record.Real != "" && (me.readable || !me.known && isForeignELF(s.Record.Real)) {
 		t.path, t.name = s.Record.Real, base(s.Record.Real)
 		if s.Record.InPlace {
 			t.name = base(me.invoked)
 		}
-		if err := checkTarget(t.path, me); !errors.Is(err, errIsShim) {
+		if err := checkTarget(t.path, back); !errors.Is(err, errIsShim) {
 			return t, err
 		}
 		// A stale record: what stands there now is a shim. Look on PATH.
 	}
 	if s.Record.Real == "" && program != "" {
 		t.path, t.name = program, base(program)
-		return t, checkTarget(program, me)
+		// The policy is gone after this launch: the next one finds its
+		// program without it, and no chain comes back here.
+		return t, checkFile(program, me)
 	}
 	if t.name == "" {
 		return t, fmt.Errorf("%w: nothing tells under which name this shim was started", errNotFound)
 	}
-	path, err := searchPath(t.name, me, env)
+	path, err := searchPath(t.name, back)
 	t.path = path
 	return t, err
 }
@@ -59,7 +63,17 @@ func findTarget(s *Start, me self, program string, env []string) (target, error)
 var errIsShim = errors.New("is a shim itself")
 
 // checkTarget says why the file at path cannot be the real program.
-func checkTarget(path string, me self) error {
+func checkTarget(path string, c chain) error {
+	if err := checkFile(path, c.me); err != nil {
+		return err
+	}
+	if c.leadsBack(path) {
+		return fmt.Errorf("%q: its #! line leads back here: %w", path, errIsShim)
+	}
+	return nil
+}
+
+func checkFile(path string, me self) error {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
@@ -73,16 +87,16 @@ func checkTarget(path string, me self) error {
 	if id, ok := fileID(path); ok && me.known && id == me.id || isShimFile(path) == yes {
 		return fmt.Errorf("%q: %w", path, errIsShim)
 	}
-	return checkInterpreters(path, me)
+	return nil
 }
 
 // searchPath looks for name on the PATH of env as execvp(3) does, behind the
 // entry by which this shim was reached.
-func searchPath(name string, me self, env []string) (string, error) {
-	dirs := pathDirs(env)
+func searchPath(name string, c chain) (string, error) {
+	dirs := pathDirs(c.env)
 	first, last := -1, -1 // entries that lead to this very file
 	for i, dir := range dirs {
-		if id, ok := fileID(dir + "/" + name); ok && me.known && id == me.id {
+		if id, ok := fileID(dir + "/" + name); ok && c.me.known && id == c.me.id {
 			if first < 0 {
 				first = i
 			}
@@ -92,7 +106,7 @@ func searchPath(name string, me self, env []string) (string, error) {
 	var found error
 	for i := first + 1; i < len(dirs); i++ {
 		path := dirs[i] + "/" + name
-		err := checkTarget(path, me)
+		err := checkTarget(path, c)
 		switch {
 		case err == nil && (i > last || isShimFile(path) == no):
 			return path, nil
@@ -132,66 +146,4 @@ func getenv(env []string, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// maxInterpreters bounds how far a chain of scripts is followed; the kernel
-// itself stops at a handful (exec_binprm in fs/exec.c).
-const maxInterpreters = 16
-
-// checkInterpreters refuses a script whose #! line leads back to this shim,
-// directly or through the record of another shim: it would start itself for
-// ever.
-func checkInterpreters(path string, me self) error {
-	for range maxInterpreters {
-		head, err := readHead(path)
-		if err != nil {
-			return nil // cannot be a script that the kernel reads for us
-		}
-		if record.IsShim(head) {
-			if id, ok := fileID(path); ok && me.known && id == me.id {
-				return fmt.Errorf("its #! line leads back to this shim: %w", errIsShim)
-			}
-			next := recordedBy(path)
-			if next == "" {
-				return nil
-			}
-			path = next
-			continue
-		}
-		next, ok := interpreter(head)
-		if !ok {
-			return nil
-		}
-		path = next
-	}
-	return fmt.Errorf("a chain of more than %d interpreters: %w", maxInterpreters, errIsShim)
-}
-
-// recordedBy returns the real program that another shim's record names, or "".
-func recordedBy(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	r, ok, err := record.Read(data)
-	if err != nil || !ok {
-		return ""
-	}
-	return r.Real
-}
-
-// interpreter returns the program that a #! line names (execve(2)).
-func interpreter(head []byte) (string, bool) {
-	line, ok := bytes.CutPrefix(head, []byte("#!"))
-	if !ok {
-		return "", false
-	}
-	if i := bytes.IndexByte(line, '\n'); i >= 0 {
-		line = line[:i]
-	}
-	f := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == 0 })
-	if len(f) == 0 {
-		return "", false
-	}
-	return string(f[0]), true
 }
