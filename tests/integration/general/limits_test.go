@@ -59,6 +59,43 @@ func TestResourceLimits(t *testing.T) {
 	})
 }
 
+// Whatever system call fails, or does nothing and says it did: a launch is
+// confined or it is none.
+func TestInjectedErrors(t *testing.T) {
+	launch.Need(t, launch.IsRoot, launch.Landlock)
+	calls := map[string]uintptr{
+		"openat": unix.SYS_OPENAT, "getdents64": unix.SYS_GETDENTS64, "fstat": unix.SYS_FSTAT, "faccessat": unix.SYS_FACCESSAT, "faccessat2": unix.SYS_FACCESSAT2,
+		"lseek": unix.SYS_LSEEK, "readlinkat": unix.SYS_READLINKAT, "getcwd": unix.SYS_GETCWD, "fcntl": unix.SYS_FCNTL, "pread64": unix.SYS_PREAD64,
+		"close": unix.SYS_CLOSE, "seccomp": unix.SYS_SECCOMP, "ppoll": unix.SYS_PPOLL, "rt_sigpending": unix.SYS_RT_SIGPENDING,
+		"prlimit64": unix.SYS_PRLIMIT64, "clone3": unix.SYS_CLONE3, "sigaltstack": unix.SYS_SIGALTSTACK, "prctl": unix.SYS_PRCTL, "capget": unix.SYS_CAPGET, "capset": unix.SYS_CAPSET,
+		"landlock_create_ruleset": unix.SYS_LANDLOCK_CREATE_RULESET, "landlock_add_rule": unix.SYS_LANDLOCK_ADD_RULE,
+		"landlock_restrict_self": unix.SYS_LANDLOCK_RESTRICT_SELF,
+	}
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		// The shell itself reads and writes, without a child.
+		c := p.sh(`read x <"$1"; echo "[$x]"`, nil)
+		if r := c.Run(t); r.Stdout != "["+secretText+"]\n" {
+			t.Fatalf("control: %v", r)
+		}
+		c.Policy = p.policy(nil)
+		if r := c.Run(t); r.Stdout != "[]\n" {
+			t.Fatalf("control: %v", r)
+		}
+		for name, nr := range calls {
+			for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS, unix.ENOMEM, 0} {
+				if name == "fcntl" && errno != 0 && errno != unix.EPERM {
+					continue
+				}
+				c.Setup = &launch.Setup{Errno: []launch.Errno{{Nr: nr, Errno: errno}}}
+				if r := c.Run(t); r.Code == 99 || r.Stdout != "[]\n" && (r.Stdout != "" || r.Code == 0) {
+					t.Errorf("%s, errno %d: %v", name, errno, r)
+				}
+			}
+		}
+	})
+}
+
 // A program in a directory that is gone, and one without arguments.
 func TestOddStarts(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {

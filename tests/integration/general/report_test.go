@@ -242,6 +242,18 @@ func TestReportDescriptor(t *testing.T) {
 		c.Extra = []*os.File{null}
 		p.wantNotStarted(t, c, 125, "descriptor 3", "writing")
 
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer full.Close()
+		c = p.mark(p.policy(object{"report": "fd:3"}))
+		c.Extra = []*os.File{full}
+		p.wantNotStarted(t, c, 125, "report", "no space")
+		c = p.mark(p.policy(object{"log": object{"level": "trace", "to": "fd:3"}}))
+		c.Extra = []*os.File{full}
+		p.wantStarted(t, c)
+
 		// On standard error it stays the program's.
 		c = p.sh(": >\"$2\"; echo said >&2", p.policy(object{"report": "fd:2"}))
 		p.unmark(t)

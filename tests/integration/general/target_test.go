@@ -62,6 +62,31 @@ func TestCase11_FindsTheNextOnPath(t *testing.T) {
 				}
 			})
 		}
+		t.Run("relative", func(t *testing.T) {
+			for name, path := range map[string]string{"dots": "../front:../real", "empty entry": "../front:", "dot": "../front:."} {
+				for _, policy := range []any{nil, p.policy(nil)} {
+					c := launch.Cmd{Path: "../front/tool", Args: []string{"tool"}, User: u, Policy: policy, Dir: real, Env: []string{"PATH=" + path}}
+					if r := c.Run(t); r.Code != 0 || r.Stdout != "real\n" || r.Stderr != "" {
+						t.Errorf("%s, policy %v: %v", name, policy != nil, r)
+					}
+				}
+			}
+		})
+		t.Run("by descriptor", func(t *testing.T) {
+			f, err := os.Open(shim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for _, path := range []string{"/proc/self/fd/3", "/dev/fd/3"} {
+				for _, policy := range []any{nil, p.policy(nil)} {
+					c := launch.Cmd{Path: path, Args: []string{"another name"}, Extra: []*os.File{f}, User: u, Policy: policy, Env: []string{"PATH=" + front + ":" + real}}
+					if r := c.Run(t); r.Code != 0 || r.Stdout != "real\n" || r.Stderr != "" {
+						t.Errorf("%s, policy %v: %v", path, policy != nil, r)
+					}
+				}
+			}
+		})
 		t.Run("nothing but shims", func(t *testing.T) {
 			for _, policy := range []any{nil, p.policy(nil)} {
 				c := launch.Cmd{Path: shim, Args: []string{"tool"}, User: u, Policy: policy, Env: []string{"PATH=" + strings.Join([]string{front, links, hard, copies, front}, ":")}}
