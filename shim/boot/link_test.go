@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -145,7 +146,7 @@ func TestWithoutTheEntry(t *testing.T) {
 	if _, ok := boot.Auxv(6); ok {
 		t.Error("there is an auxiliary vector")
 	}
-	if err := boot.Exec("/bin/true", nil, nil); err != boot.ErrNotEntered {
+	if err := boot.Exec("/bin/true", nil, nil); !errors.Is(err, boot.ErrNotEntered) {
 		t.Errorf("Exec: %v", err)
 	}
 	boot.BlockSignals()

@@ -52,11 +52,13 @@ func TestPatchThenRead(t *testing.T) {
 		{"full", full, full},
 		{"least", record.Record{Real: "/bin/sh"}, record.Record{Real: "/bin/sh", PolicyEnv: boot.DefaultPolicyEnv}},
 		{
-			"odd bytes", record.Record{Real: "/a b/\xff\n/é", PolicyEnv: "x y\n"},
+			"odd bytes",
+			record.Record{Real: "/a b/\xff\n/é", PolicyEnv: "x y\n"},
 			record.Record{Real: "/a b/\xff\n/é", PolicyEnv: "x y\n"},
 		},
 		{
-			"as long as can be", record.Record{Real: "/" + strings.Repeat("x", boot.RecordSize-boot.RecordOffStrings-4), PolicyEnv: "P"},
+			"as long as can be",
+			record.Record{Real: "/" + strings.Repeat("x", boot.RecordSize-boot.RecordOffStrings-4), PolicyEnv: "P"},
 			record.Record{Real: "/" + strings.Repeat("x", boot.RecordSize-boot.RecordOffStrings-4), PolicyEnv: "P"},
 		},
 	} {
@@ -110,7 +112,7 @@ func TestPatchErrors(t *testing.T) {
 		if _, err := record.Patch(test.file, test.r); !errors.Is(err, test.want) {
 			t.Errorf("%s: Patch: %v, want %v", test.name, err, test.want)
 		}
-		if test.want == record.ErrTooLong {
+		if errors.Is(test.want, record.ErrTooLong) {
 			continue
 		}
 		if _, _, err := record.Read(test.file); !errors.Is(err, test.want) {
