@@ -19,11 +19,7 @@ type Options struct {
 // notYet are the keys that version 1 defines and this version refuses, with
 // the one value of each that asks for nothing and is therefore taken.
 var notYet = [...]struct{ key, harmless string }{
-	{"audit", `false`},
 	{"commandCheck", `"off"`},
-	{"descriptors", `"keep"`},
-	{"isolate", `[]`},
-	{"network", `"allow"`},
 	{"profile", ``},
 	{"root", ``},
 	{"toolchainDirs", ``},
@@ -97,7 +93,10 @@ func splitMembers(data []byte) ([]member, error) {
 }
 
 func (o Options) parseV1(data []byte, members []member) (*Policy, error) {
-	p := &Policy{Required: true, Frozen: FrozenRefuse, Scope: ScopeLocal}
+	p := &Policy{
+		Required: true, Frozen: FrozenRefuse, Scope: ScopeLocal,
+		Network: Network{Mode: NetworkAllow}, Descriptors: DescriptorPolicy{Mode: DescriptorsKeep},
+	}
 	for _, m := range members {
 		r := &jsonReader{data: data[:m.end], pos: m.start}
 		if err := o.decodeMember(p, r, m.key); err != nil {
@@ -123,7 +122,7 @@ func (o Options) parseV1(data []byte, members []member) (*Policy, error) {
 
 // defaultCapabilities is restricted when the policy confines in some way.
 func defaultCapabilities(p *Policy) CapabilityMode {
-	if len(p.Hidden) > 0 {
+	if p.confinesByKeys() {
 		return CapabilitiesRestricted
 	}
 	return CapabilitiesKeep
@@ -156,6 +155,14 @@ func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) 
 		s, err = r.choice(key, `must be "restricted" or "keep"`,
 			string(CapabilitiesRestricted), string(CapabilitiesKeep))
 		p.Capabilities = CapabilityMode(s)
+	case "network":
+		p.Network, err = r.network(key)
+	case "isolate":
+		p.Isolate, err = r.isolate(key)
+	case "descriptors":
+		p.Descriptors, err = r.descriptors(key)
+	case "audit":
+		p.Audit, err = r.boolean(key)
 	case "env":
 		p.Env, err = r.envChange(key, o.PolicyEnv)
 	case "program":

@@ -20,8 +20,12 @@ func Format(p *Policy) []byte {
 	if p.Scope != ScopeLocal {
 		b = appendMember(b, "scope", string(p.Scope))
 	}
+	b = appendConfinement(b, p)
 	if p.Capabilities != defaultCapabilities(p) {
 		b = appendMember(b, "capabilities", string(p.Capabilities))
+	}
+	if p.Audit {
+		b = append(b, `,"audit":true`...)
 	}
 	b = appendEnvChange(b, p.Env)
 	if p.Program != "" {
@@ -37,6 +41,59 @@ func Format(p *Policy) []byte {
 		b = append(b, '}')
 	}
 	return append(b, '}')
+}
+
+// appendConfinement appends network, isolate and descriptors.
+func appendConfinement(b []byte, p *Policy) []byte {
+	switch p.Network.Mode {
+	case NetworkDeny:
+		b = appendMember(b, "network", "deny")
+	case NetworkPorts:
+		udp := "deny"
+		if p.Network.UDP {
+			udp = "allow"
+		}
+		b = append(b, `,"network":{"udp":"`+udp+`"`...)
+		b = appendNumbers(b, "connectTCP", p.Network.ConnectTCP)
+		b = appendNumbers(b, "bindTCP", p.Network.BindTCP)
+		b = append(b, '}')
+	}
+	var names []string
+	for _, i := range isolations {
+		if p.Isolate.Has(i.what) {
+			names = append(names, i.name)
+		}
+	}
+	b = appendList(b, "isolate", names)
+	switch p.Descriptors.Mode {
+	case DescriptorsClose:
+		b = appendMember(b, "descriptors", "close")
+	case DescriptorsList:
+		keep := p.Descriptors.Keep
+		if keep == nil {
+			keep = []int{}
+		}
+		b = append(b, `,"descriptors":{`...)
+		start := len(b)
+		b = appendNumbers(b, "keep", keep)
+		b = append(append(b[:start], b[start+1:]...), '}') // the comma
+	}
+	return b
+}
+
+// appendNumbers appends a member with a list, or nothing for nil.
+func appendNumbers[N int | uint16](b []byte, key string, list []N) []byte {
+	if list == nil {
+		return b
+	}
+	b = append(appendKey(b, key), '[')
+	for i, n := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return append(b, ']')
 }
 
 func appendEntries(b []byte, key string, list []Entry) []byte {

@@ -16,7 +16,7 @@ var (
 	byteNumber = regexp.MustCompile(`\(byte \d+\)`)
 	// schemaKey are the keys in errors that the schema fixes.
 	schemaKey = regexp.MustCompile(`^(version|required|frozen|scope|capabilities|program|report|log|env|` +
-		`(hidden|exposed|precreate|env\.unset)(\[\d{1,4}\])?|log\.(level|to)|env\.set|` +
+		`(hidden|exposed|precreate|env\.unset|isolate|descriptors\.keep|network\.(connectTCP|bindTCP))(\[\d{1,4}\])?|network\.udp|log\.(level|to)|env\.set|` +
 		`audit|commandCheck|descriptors|isolate|network|profile|root|toolchainDirs|workspace|writable)$`)
 )
 
@@ -73,7 +73,7 @@ func checkError(t *testing.T, data []byte, err error) {
 		}
 		// A key that is not of the schema stands in the text as a name.
 		name := e.Key
-		for _, head := range []string{"env.set.", "env.", "log."} {
+		for _, head := range []string{"env.set.", "env.", "log.", "network.", "descriptors."} {
 			if rest, ok := strings.CutPrefix(name, head); ok {
 				name = rest
 				break

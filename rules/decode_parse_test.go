@@ -12,7 +12,8 @@ import (
 func policyWith(change func(*Policy)) *Policy {
 	p := &Policy{
 		Version: 1, Required: true, Frozen: FrozenRefuse, Scope: ScopeLocal,
-		Capabilities: CapabilitiesKeep,
+		Capabilities: CapabilitiesKeep, Network: Network{Mode: NetworkAllow},
+		Descriptors: DescriptorPolicy{Mode: DescriptorsKeep},
 	}
 	change(p)
 	return p
@@ -24,6 +25,11 @@ func policyHiding(paths ...string) *Policy {
 		p.Hidden = entryList("hidden", paths...)
 		p.Capabilities = CapabilitiesRestricted
 	})
+}
+
+// policyConfining returns the policy with all defaults, changed, which confines.
+func policyConfining(change func(*Policy)) *Policy {
+	return policyWith(func(p *Policy) { p.Capabilities = CapabilitiesRestricted; change(p) })
 }
 
 func entryList(key string, paths ...string) []Entry {
@@ -91,7 +97,25 @@ var acceptedPolicies = []struct {
 	{"report largest descriptor", `{"version":1,"report":"fd:2147483647"}`, policyWith(func(p *Policy) { p.Report = Destination{FD: 1<<31 - 1, IsFD: true} })},
 	{"log", `{"version":1,"log":{"to":"/l","level":"trace"}}`, policyWith(func(p *Policy) { p.Log = LogConfig{"trace", Destination{Path: "/l"}} })},
 	{"log to a descriptor", `{"version":1,"log":{"level":"warn","to":"fd:10"}}`, policyWith(func(p *Policy) { p.Log = LogConfig{"warn", Destination{FD: 10, IsFD: true}} })},
-	{"keys of later versions that ask for nothing", `{"version":1,"network":"allow","isolate":[ ],"descriptors":"keep","commandCheck":"off","audit":false}`, policyWith(func(*Policy) {})},
+	{"network deny", `{"version":1,"network":"deny"}`, policyConfining(func(p *Policy) { p.Network.Mode = NetworkDeny })},
+	{"network deny, capabilities kept", `{"version":1,"network":"deny","capabilities":"keep"}`, policyWith(func(p *Policy) { p.Network.Mode = NetworkDeny })},
+	{"network without lists", `{"version":1,"network":{"udp":"allow"}}`, policyConfining(func(p *Policy) { p.Network = Network{Mode: NetworkPorts, UDP: true} })},
+	{"network with lists", `{"version":1,"network":{"connectTCP":[443, 0,80],"udp":"deny","bindTCP":[65535]}}`, policyConfining(func(p *Policy) {
+		p.Network = Network{Mode: NetworkPorts, ConnectTCP: []uint16{0, 80, 443}, BindTCP: []uint16{65535}}
+	})},
+	{"network with empty lists", `{"version":1,"network":{"connectTCP":[],"bindTCP":[ ],"udp":"deny"}}`, policyConfining(func(p *Policy) {
+		p.Network = Network{Mode: NetworkPorts, ConnectTCP: []uint16{}, BindTCP: []uint16{}}
+	})},
+	{"isolate all", `{"version":1,"isolate":["tty","proc","unix-sockets","abstract-unix","signals"]}`, policyConfining(func(p *Policy) {
+		p.Isolate = IsolateSignals | IsolateAbstractUnix | IsolateUnixSockets | IsolateProc | IsolateTTY
+	})},
+	{"isolate one", `{"version":1,"isolate":["tty"]}`, policyConfining(func(p *Policy) { p.Isolate = IsolateTTY })},
+	{"descriptors close", `{"version":1,"descriptors":"close"}`, policyConfining(func(p *Policy) { p.Descriptors.Mode = DescriptorsClose })},
+	{"descriptors list", `{"version":1,"descriptors":{"keep":[9,3]}}`, policyConfining(func(p *Policy) { p.Descriptors = DescriptorPolicy{DescriptorsList, []int{3, 9}} })},
+	{"descriptors empty list", `{"version":1,"descriptors":{"keep":[]}}`, policyConfining(func(p *Policy) { p.Descriptors.Mode = DescriptorsList })},
+	{"audit", `{"version":1,"audit":true}`, policyWith(func(p *Policy) { p.Audit = true })},
+	{"audit beside unrestricted", `{"version":1,"audit":true,"scope":"unrestricted"}`, policyWith(func(p *Policy) { p.Audit, p.Scope = true, ScopeUnrestricted })},
+	{"keys that ask for nothing", `{"version":1,"network":"allow","isolate":[ ],"descriptors":"keep","commandCheck":"off","audit":false}`, policyWith(func(*Policy) {})},
 }
 
 func TestParse(t *testing.T) {
@@ -237,6 +261,39 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"capabilities unknown", `{"version":1,"capabilities":"drop"}`, `capabilities: must be "restricted" or "keep"`},
 	{"capabilities list", `{"version":1,"capabilities":[]}`, `capabilities: must be "restricted" or "keep"`},
 	{"unrestricted and capabilities", `{"version":1,"capabilities":"restricted","scope":"unrestricted"}`, `capabilities: not allowed with scope "unrestricted"`},
+	{"network null", `{"version":1,"network":null}`, `network: must be "allow", "deny" or an object with "udp", "connectTCP" and "bindTCP"`},
+	{"network of another name", `{"version":1,"network":"ports"}`, `network: must be "allow", "deny" or an object with "udp", "connectTCP" and "bindTCP"`},
+	{"network empty object", `{"version":1,"network":{}}`, `network.udp: missing`},
+	{"network without udp", `{"version":1,"network":{"connectTCP":[80]}}`, `network.udp: missing`},
+	{"network udp of another name", `{"version":1,"network":{"udp":"keep"}}`, `network.udp: must be "allow" or "deny"`},
+	{"network udp true", `{"version":1,"network":{"udp":true}}`, `network.udp: must be "allow" or "deny"`},
+	{"network unknown key", `{"version":1,"network":{"udp":"deny","connect":[]}}`, `network.connect: unknown key`},
+	{"network key twice", `{"version":1,"network":{"udp":"deny","udp":"allow"}}`, `network.udp: duplicate key`},
+	{"ports no list", `{"version":1,"network":{"udp":"deny","connectTCP":80}}`, `network.connectTCP: must be a list of ports`},
+	{"port too large", `{"version":1,"network":{"udp":"deny","connectTCP":[1,65536]}}`, `network.connectTCP[1]: must be a port from 0 to 65535`},
+	{"port much too large", `{"version":1,"network":{"udp":"deny","bindTCP":[99999999999999999999]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
+	{"port negative", `{"version":1,"network":{"udp":"deny","bindTCP":[-1]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
+	{"port minus zero", `{"version":1,"network":{"udp":"deny","bindTCP":[-0]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
+	{"port broken", `{"version":1,"network":{"udp":"deny","bindTCP":[80.5]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
+	{"port with exponent", `{"version":1,"network":{"udp":"deny","bindTCP":[8e1]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
+	{"port string", `{"version":1,"network":{"udp":"deny","bindTCP":["80"]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
+	{"port list", `{"version":1,"network":{"udp":"deny","bindTCP":[[80]]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
+	{"port twice", `{"version":1,"network":{"udp":"deny","bindTCP":[80,81,80]}}`, `network.bindTCP[2]: given twice`},
+	{"isolate string", `{"version":1,"isolate":"signals"}`, `isolate: must be a list of "signals", "abstract-unix", "unix-sockets", "proc" and "tty"`},
+	{"isolate unknown", `{"version":1,"isolate":["signals","Proc"]}`, `isolate[1]: must be "signals", "abstract-unix", "unix-sockets", "proc" or "tty"`},
+	{"isolate number", `{"version":1,"isolate":[1]}`, `isolate[0]: must be "signals", "abstract-unix", "unix-sockets", "proc" or "tty"`},
+	{"isolate twice", `{"version":1,"isolate":["tty","proc","tty"]}`, `isolate[2]: given twice`},
+	{"descriptors of another name", `{"version":1,"descriptors":"list"}`, `descriptors: must be "keep", "close" or an object with "keep"`},
+	{"descriptors list", `{"version":1,"descriptors":[3]}`, `descriptors: must be "keep", "close" or an object with "keep"`},
+	{"descriptors empty object", `{"version":1,"descriptors":{}}`, `descriptors.keep: missing`},
+	{"descriptors unknown key", `{"version":1,"descriptors":{"keep":[3],"close":[4]}}`, `descriptors.close: unknown key`},
+	{"descriptors keep no list", `{"version":1,"descriptors":{"keep":3}}`, `descriptors.keep: must be a list of descriptors above 2`},
+	{"descriptors keep 2", `{"version":1,"descriptors":{"keep":[3,2]}}`, `descriptors.keep[1]: must be the number of a descriptor above 2`},
+	{"descriptors keep too large", `{"version":1,"descriptors":{"keep":[2147483648]}}`, `descriptors.keep[0]: must be the number of a descriptor above 2`},
+	{"descriptors keep fd:3", `{"version":1,"descriptors":{"keep":["fd:3"]}}`, `descriptors.keep[0]: must be the number of a descriptor above 2`},
+	{"descriptors keep twice", `{"version":1,"descriptors":{"keep":[3,3]}}`, `descriptors.keep[1]: given twice`},
+	{"audit string", `{"version":1,"audit":"true"}`, `audit: must be true or false`},
+	{"unrestricted and network deny", `{"version":1,"scope":"unrestricted","network":"deny"}`, `network: not allowed with scope "unrestricted"`},
 	{"unrestricted and network", `{"version":1,"scope":"unrestricted","network":"allow"}`, `network: not allowed with scope "unrestricted"`},
 	{"unrestricted and isolate", `{"version":1,"scope":"unrestricted","isolate":[]}`, `isolate: not allowed with scope "unrestricted"`},
 	{"unrestricted and descriptors", `{"version":1,"scope":"unrestricted","descriptors":"keep"}`, `descriptors: not allowed with scope "unrestricted"`},
@@ -289,13 +346,7 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"workspace", `{"version":1,"workspace":"/w"}`, `workspace: not supported by this version`},
 	{"writable", `{"version":1,"writable":[]}`, `writable: not supported by this version`},
 	{"toolchainDirs", `{"version":1,"toolchainDirs":false}`, `toolchainDirs: not supported by this version`},
-	{"network deny", `{"version":1,"network":"deny"}`, `network: not supported by this version`},
-	{"network object", `{"version":1,"network":{"udp":"allow"}}`, `network: not supported by this version`},
-	{"network null", `{"version":1,"network":null}`, `network: not supported by this version`},
-	{"isolate", `{"version":1,"isolate":["signals"]}`, `isolate: not supported by this version`},
-	{"descriptors", `{"version":1,"descriptors":"close"}`, `descriptors: not supported by this version`},
 	{"commandCheck", `{"version":1,"commandCheck":"deny"}`, `commandCheck: not supported by this version`},
-	{"audit", `{"version":1,"audit":true}`, `audit: not supported by this version`},
 }
 
 func bomb(head, layer string) string {

@@ -109,7 +109,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 	want := map[string]bool{
 		"version": true, "required": true, "hidden": true, "exposed": true, "precreate": true,
 		"frozen": true, "scope": true, "capabilities": true, "env": true, "program": true,
-		"report": true, "log": true,
+		"report": true, "log": true, "network": true, "isolate": true, "descriptors": true, "audit": true,
 	}
 	got := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^### `(\\w+)`$").FindAllStringSubmatch(string(text), -1) {

@@ -40,8 +40,8 @@ type Policy struct {
 	Network Network
 	Isolate Isolation
 
-	// Capabilities is by default restricted when something is hidden, and
-	// keep when the policy confines nothing.
+	// Capabilities is by default restricted when the policy confines in
+	// any way, and keep when it confines nothing.
 	Capabilities CapabilityMode
 	Descriptors  DescriptorPolicy
 	Env          EnvChange
@@ -175,6 +175,15 @@ type Network struct {
 // Isolation is the set of the policy key "isolate".
 type Isolation uint8
 
+// isolations gives the elements of the set their names in a policy.
+var isolations = [...]struct {
+	what Isolation
+	name string
+}{
+	{IsolateSignals, "signals"}, {IsolateAbstractUnix, "abstract-unix"}, {IsolateUnixSockets, "unix-sockets"},
+	{IsolateProc, "proc"}, {IsolateTTY, "tty"},
+}
+
 const (
 	IsolateSignals Isolation = 1 << iota
 	IsolateAbstractUnix
@@ -204,7 +213,13 @@ type DescriptorPolicy struct {
 
 // ConfinesFiles reports whether the policy needs a ruleset over the file
 // system.
-func (p *Policy) ConfinesFiles() bool { return len(p.Hidden) > 0 || p.Scope == ScopeWorkspace }
+//
+// To isolate from /proc and from unix sockets needs a domain that handles file
+// access, too: without one, processes outside can be traced, and a process with
+// CAP_SYS_ADMIN can mount what was taken from it.
+func (p *Policy) ConfinesFiles() bool {
+	return len(p.Hidden) > 0 || p.Scope == ScopeWorkspace || p.Isolate&(IsolateProc|IsolateUnixSockets) != 0
+}
 
 // UsesLandlock reports whether anything in the policy is Landlock's to hold.
 func (p *Policy) UsesLandlock() bool {
@@ -224,6 +239,11 @@ func (p *Policy) UsesSeccomp() bool {
 // Confines reports whether the policy asks for any confinement at all.
 // Without it the launch is not touched.
 func (p *Policy) Confines() bool {
-	return p.UsesLandlock() || p.UsesSeccomp() || p.Isolate != 0 || p.Capabilities == CapabilitiesRestricted ||
+	return p.confinesByKeys() || p.Capabilities == CapabilitiesRestricted
+}
+
+// confinesByKeys is Confines for all keys but capabilities.
+func (p *Policy) confinesByKeys() bool {
+	return p.UsesLandlock() || p.UsesSeccomp() || p.Isolate != 0 ||
 		p.Descriptors.Mode == DescriptorsClose || p.Descriptors.Mode == DescriptorsList
 }
