@@ -67,10 +67,11 @@ func (u User) Dir(tb testing.TB) string {
 	return dir
 }
 
-// Own gives paths to the user.
+// Own gives paths to the user. Without root there is but one user, who has
+// them already.
 func (u User) Own(tb testing.TB, paths ...string) {
 	tb.Helper()
-	if u.UID == os.Geteuid() {
+	if os.Geteuid() != 0 {
 		return
 	}
 	for _, path := range paths {
