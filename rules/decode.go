@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"strings"
 )
 
 // An Options says how a policy is read.
@@ -14,14 +15,15 @@ type Options struct {
 	// Open opens a policy file for [Load]. The path is absolute and not
 	// cleaned. nil means [OpenRegular].
 	Open func(path string) (io.ReadCloser, error)
+	// ProfileDir is the absolute path of the directory of profiles, or "":
+	// then only the built-in ones are known.
+	ProfileDir string
 }
 
 // notYet are the keys that version 1 defines and this version refuses, with
 // the one value of each that asks for nothing and is therefore taken.
 var notYet = [...]struct{ key, harmless string }{
 	{"commandCheck", `"off"`},
-	{"profile", ``},
-	{"root", ``},
 	{"toolchainDirs", ``},
 	{"workspace", ``},
 	{"writable", ``},
@@ -33,6 +35,8 @@ var besideHidden = [...]string{
 	"capabilities", "commandCheck", "descriptors", "isolate", "network",
 	"toolchainDirs", "workspace", "writable",
 }
+
+const unknownKey = "unknown key"
 
 const notSupported = "not supported by this version"
 
@@ -53,15 +57,9 @@ func (o Options) Parse(data []byte) (*Policy, error) {
 		o.PolicyEnv = DefaultPolicyEnv
 	}
 	if !slices.ContainsFunc(members, func(m member) bool { return m.key == "version" }) {
-		return parseUnversioned()
+		return o.parseUnversioned(data, members)
 	}
 	return o.parseV1(data, members)
-}
-
-// parseUnversioned is the place of the policy form that has no version. Its
-// keys are optional in another way, so no policy may fall into it by accident.
-func parseUnversioned() (*Policy, error) {
-	return nil, &Error{Key: "version", Msg: `missing (add "version":1)`}
 }
 
 // A member is one member of the policy object; its value is data[start:end].
@@ -93,31 +91,64 @@ func splitMembers(data []byte) ([]member, error) {
 }
 
 func (o Options) parseV1(data []byte, members []member) (*Policy, error) {
-	p := &Policy{
+	prof, err := o.namedProfile(data, members)
+	if err != nil {
+		return nil, err
+	}
+	given := prof.keys()
+	p, err := o.compose(prof, hasKey(members, "required"), func(p *Policy) error {
+		for _, m := range members {
+			given = append(given, m.key)
+			r := &jsonReader{data: data[:m.end], pos: m.start}
+			if err := o.decodeMember(p, r, m.key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.finish(given); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// newPolicy returns the defaults.
+func newPolicy() *Policy {
+	return &Policy{
 		Required: true, Frozen: FrozenRefuse, Scope: ScopeLocal,
 		Network: Network{Mode: NetworkAllow}, Descriptors: DescriptorPolicy{Mode: DescriptorsKeep},
 	}
-	for _, m := range members {
-		r := &jsonReader{data: data[:m.end], pos: m.start}
-		if err := o.decodeMember(p, r, m.key); err != nil {
-			return nil, err
-		}
-	}
+}
+
+func hasKey(members []member, key string) bool {
+	return slices.ContainsFunc(members, func(m member) bool { return m.key == key })
+}
+
+// finish checks what the keys of a policy mean together and fills in the
+// defaults that depend on others. given names the keys that the policy and its
+// profile have; those of the profile begin with "profile.".
+func (p *Policy) finish(given []string) error {
 	if p.Scope == ScopeUnrestricted {
-		for _, m := range members {
-			if slices.Contains(besideHidden[:], m.key) {
-				return nil, &Error{Key: m.key, Msg: `not allowed with scope "unrestricted"`}
+		for _, key := range given {
+			if slices.Contains(besideHidden[:], strings.TrimPrefix(key, profilePrefix)) {
+				return &Error{Key: key, Msg: `not allowed with scope "unrestricted"`}
 			}
 		}
 	}
+	if err := p.checkRoot(); err != nil {
+		return err
+	}
 	if len(p.Exposed) > 0 && len(p.Hidden) == 0 {
 		e := p.Exposed[0]
-		return nil, &Error{Key: e.Key, Path: e.Path, Msg: "exposed, but nothing is hidden"}
+		return &Error{Key: e.Key, Path: e.Path, Msg: "exposed, but nothing is hidden"}
 	}
 	if p.Capabilities == "" {
 		p.Capabilities = defaultCapabilities(p)
 	}
-	return p, nil
+	return nil
 }
 
 // defaultCapabilities is restricted when the policy confines in some way.
@@ -139,11 +170,15 @@ func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) 
 	case "required":
 		p.Required, err = r.boolean(key)
 	case "hidden":
-		p.Hidden, err = r.entries(key)
+		p.Hidden, err = r.templates(key)
 	case "exposed":
-		p.Exposed, err = r.entries(key)
+		p.Exposed, err = r.templates(key)
 	case "precreate":
-		p.Precreate, err = r.entries(key)
+		p.Precreate, err = r.templates(key)
+	case "profile":
+		p.Profile, err = r.text(key, badProfileName)
+	case "root":
+		p.Root, err = r.path(key)
 	case "frozen":
 		var s string
 		s, err = r.choice(key, `must be "refuse" or "allow"`, string(FrozenRefuse), string(FrozenAllow))
@@ -187,7 +222,7 @@ func otherKey(key string, value []byte) error {
 			return &Error{Key: key, Msg: notSupported}
 		}
 	}
-	return &Error{Key: key, Msg: "unknown key"}
+	return &Error{Key: key, Msg: unknownKey}
 }
 
 // compact returns value without the white space that an empty array may hold.

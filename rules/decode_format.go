@@ -5,12 +5,19 @@ import "strconv"
 // Format returns the canonical text of a policy that came from [Parse]: one
 // line, keys in a fixed order, defaults left out except version and required.
 // Parse of it gives the same policy, but for the numbers in the entries' keys
-// when equal entries were dropped.
+// when equal entries were dropped. The lists of a profile are not repeated, its
+// scalars and its env are.
 func Format(p *Policy) []byte {
 	b := append([]byte(nil), `{"version":`...)
 	b = strconv.AppendInt(b, int64(p.Version), 10)
 	b = append(b, `,"required":`...)
 	b = strconv.AppendBool(b, p.Required)
+	if p.Profile != "" {
+		b = appendMember(b, "profile", p.Profile)
+	}
+	if p.Root != "" {
+		b = appendMember(b, "root", p.Root)
+	}
 	b = appendEntries(b, "hidden", p.Hidden)
 	b = appendEntries(b, "exposed", p.Exposed)
 	b = appendEntries(b, "precreate", p.Precreate)
@@ -94,14 +101,6 @@ func appendNumbers[N int | uint16](b []byte, key string, list []N) []byte {
 		b = strconv.AppendInt(b, int64(n), 10)
 	}
 	return append(b, ']')
-}
-
-func appendEntries(b []byte, key string, list []Entry) []byte {
-	paths := make([]string, len(list))
-	for i, e := range list {
-		paths[i] = e.Path
-	}
-	return appendList(b, key, paths)
 }
 
 // appendList appends a member with a list, or nothing for an empty list.

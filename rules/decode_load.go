@@ -48,6 +48,18 @@ func Load(value string, opts Options) (*Policy, Source, error) {
 }
 
 func (o Options) loadFile(path string) (*Policy, error) {
+	data, err := o.readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) <= maxText && Blank(string(data)) {
+		return nil, errors.New("is empty")
+	}
+	return o.Parse(data)
+}
+
+// readFile reads a policy or a profile, as much of it as is taken and a byte more.
+func (o Options) readFile(path string) ([]byte, error) {
 	open := o.Open
 	if open == nil {
 		open = OpenRegular
@@ -61,10 +73,7 @@ func (o Options) loadFile(path string) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", withoutPath(err))
 	}
-	if len(data) <= maxText && Blank(string(data)) {
-		return nil, errors.New("is empty")
-	}
-	return o.Parse(data)
+	return data, nil
 }
 
 // withoutPath takes the path out of an error that names it a second time.

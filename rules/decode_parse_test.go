@@ -62,7 +62,7 @@ var acceptedPolicies = []struct {
 	{"path with dot-dot kept", `{"version":1,"hidden":["/a/../b/..","/a/..b/...","/./../../c"]}`, policyHiding("/a/../b/..", "/a/..b/...", "/c")},
 	{"path with odd bytes", `{"version":1,"hidden":["/a b\n\t\"\\\/é\u00e9\ud83d\ude00\uFFFD\b\f\r\u001b"]}`, policyHiding("/a b\n\t\"\\/éé😀\uFFFD\b\f\r\x1b")},
 	{"duplicates collapse, the first key stays", `{"version":1,"hidden":["/a/","/b","//a","/a/.","/c"]}`, policyWith(func(p *Policy) {
-		p.Hidden = []Entry{{"/a", "hidden[0]"}, {"/b", "hidden[1]"}, {"/c", "hidden[4]"}}
+		p.Hidden = []Entry{{Path: "/a", Key: "hidden[0]"}, {Path: "/b", Key: "hidden[1]"}, {Path: "/c", Key: "hidden[4]"}}
 		p.Capabilities = CapabilitiesRestricted
 	})},
 	{"dot-dot is no duplicate", `{"version":1,"hidden":["/a","/b/../a"]}`, policyHiding("/a", "/b/../a")},
@@ -190,9 +190,8 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"duplicate key in env", `{"version":1,"env":{"unset":[],"unset":["A"]}}`, `env.unset: duplicate key`},
 	{"duplicate variable", `{"version":1,"env":{"set":{"A":"1","A":"1"}}}`, `env.set.A: duplicate key`},
 
-	{"no version", `{"hidden":["/a"],"required":true}`, `version: missing (add "version":1)`},
-	{"no key", `{}`, `version: missing (add "version":1)`},
-	{"version in another case", `{"Version":1}`, `version: missing (add "version":1)`},
+	{"no key", `{}`, `hidden: missing (a policy without "version":1 has "hidden" and "required")`},
+	{"version in another case", `{"Version":1}`, `hidden: missing (a policy without "version":1 has "hidden" and "required")`},
 	{"version 2", `{"version":2}`, `version: must be 1`},
 	{"version 1.0", `{"version":1.0}`, `version: must be 1`},
 	{"version 1e0", `{"version":1e0}`, `version: must be 1`},
@@ -214,27 +213,25 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"required 1", `{"version":1,"required":1}`, `required: must be true or false`},
 	{"required null", `{"version":1,"required":null}`, `required: must be true or false`},
 
-	{"hidden as text", `{"version":1,"hidden":"/a"}`, `hidden: must be a list of absolute paths`},
-	{"hidden null", `{"version":1,"hidden":null}`, `hidden: must be a list of absolute paths`},
-	{"hidden as object", `{"version":1,"hidden":{"0":"/a"}}`, `hidden: must be a list of absolute paths`},
+	{"hidden as text", `{"version":1,"hidden":"/a"}`, `hidden: must be a list of absolute paths and templates`},
+	{"hidden null", `{"version":1,"hidden":null}`, `hidden: must be a list of absolute paths and templates`},
+	{"hidden as object", `{"version":1,"hidden":{"0":"/a"}}`, `hidden: must be a list of absolute paths and templates`},
 	{"hidden relative", `{"version":1,"hidden":["/a","/b","sk-secret"]}`, `hidden[2]: not an absolute path`},
 	{"hidden home", `{"version":1,"hidden":["~/a"]}`, `hidden[0]: not an absolute path`},
 	{"hidden empty text", `{"version":1,"hidden":[""]}`, `hidden[0]: not an absolute path`},
 	{"hidden number", `{"version":1,"hidden":[1]}`, `hidden[0]: not an absolute path`},
 	{"hidden null in the list", `{"version":1,"hidden":[null]}`, `hidden[0]: not an absolute path`},
 	{"hidden list in the list", `{"version":1,"hidden":[["/a"]]}`, `hidden[0]: not an absolute path`},
-	{"hidden template", `{"version":1,"hidden":["/a",{"path":"${cwd}"}]}`, `hidden[1]: launch templates are not supported by this version`},
 	{"hidden root", `{"version":1,"hidden":["/"]}`, `hidden[0]: hiding / would hide everything`},
 	{"hidden root, unclean", `{"version":1,"hidden":["/a","/./../.."]}`, `hidden[1]: hiding / would hide everything`},
 	{"hidden with a long name", `{"version":1,"hidden":["/` + name255 + `n"]}`, `hidden[0]: "/` + name255[:159] + `"…: a name in the path is longer than 255 bytes`},
 	{"hidden too long", `{"version":1,"hidden":["` + path4095 + `n"]}`, `hidden[0]: "` + path4095[:160] + `"…: path is longer than 4095 bytes`},
 	{"hidden with too many", `{"version":1,"hidden":[` + many + `,"/a"]}`, `hidden: more than 4096 entries`},
 	{"exposed relative", `{"version":1,"exposed":["a"],"hidden":["/"]}`, `exposed[0]: not an absolute path`},
-	{"exposed template", `{"version":1,"exposed":[{}]}`, `exposed[0]: launch templates are not supported by this version`},
 	{"exposed, nothing hidden", `{"version":1,"exposed":["/a/","/b"]}`, `exposed[0]: "/a": exposed, but nothing is hidden`},
 	{"exposed, hidden empty", `{"version":1,"exposed":["/a"],"hidden":[]}`, `exposed[0]: "/a": exposed, but nothing is hidden`},
 	{"precreate number", `{"version":1,"precreate":[0]}`, `precreate[0]: not an absolute path`},
-	{"precreate true", `{"version":1,"precreate":true}`, `precreate: must be a list of absolute paths`},
+	{"precreate true", `{"version":1,"precreate":true}`, `precreate: must be a list of absolute paths and templates`},
 
 	{"invalid UTF-8", "{\"version\":1,\"hidden\":[\"/a\xff\"]}", `hidden[0]: invalid UTF-8 (byte 26)`},
 	{"invalid UTF-8, cut", "{\"version\":1,\"hidden\":[\"/a\xc3\"]}", `hidden[0]: invalid UTF-8 (byte 26)`},
@@ -341,8 +338,6 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"log.to standard output", `{"version":1,"log":{"level":"info","to":"fd:1"}}`, `log.to: must be an absolute path, or fd:N with N at least 2`},
 	{"log unknown", `{"version":1,"log":{"file":"/l"}}`, `log.file: unknown key`},
 
-	{"profile", `{"version":1,"profile":"p"}`, `profile: not supported by this version`},
-	{"root", `{"version":1,"root":"/r"}`, `root: not supported by this version`},
 	{"workspace", `{"version":1,"workspace":"/w"}`, `workspace: not supported by this version`},
 	{"writable", `{"version":1,"writable":[]}`, `writable: not supported by this version`},
 	{"toolchainDirs", `{"version":1,"toolchainDirs":false}`, `toolchainDirs: not supported by this version`},

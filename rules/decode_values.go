@@ -109,9 +109,6 @@ func (r *jsonReader) entries(key string) ([]Entry, error) {
 	seen := make(map[string]bool)
 	err := r.array(key, "must be a list of absolute paths", func(i int) error {
 		at := key + "[" + strconv.Itoa(i) + "]"
-		if r.next() == '{' {
-			return &Error{Key: at, Msg: "launch templates are " + notSupported}
-		}
 		path, err := r.path(at)
 		if err != nil {
 			return err

@@ -11,18 +11,25 @@ import (
 type located struct {
 	Entry
 	loc pathcheck.Location
+	// base is where the Beneath of a template leads.
+	base pathcheck.Location
 }
 
 func (pl *Plan) locateExposed(p *Policy, t pathcheck.Tree) error {
 	for _, e := range p.Exposed {
-		loc, err := pathcheck.Resolve(t, e.Path)
-		if err != nil {
+		at := located{Entry: e}
+		var err error
+		if e.Derived != nil {
+			if at, err = locateDerived(t, e); err != nil {
+				return err
+			}
+		} else if at.loc, err = pathcheck.Resolve(t, e.Path); err != nil {
 			return lookupError(e, err)
 		}
-		if !loc.Exists {
+		if !at.loc.Exists {
 			return &Error{Key: e.Key, Path: e.Path, Msg: "does not exist"}
 		}
-		pl.open = append(pl.open, located{e, loc})
+		pl.open = append(pl.open, at)
 	}
 	return nil
 }
@@ -53,6 +60,11 @@ func (pl *Plan) findExposed(t pathcheck.Tree) error {
 			return bad("would reveal what %s hides", reveals)
 		case under == "":
 			return bad("is beneath no hidden path")
+		}
+		if e.Derived != nil {
+			if err := pl.checkDerived(e); err != nil {
+				return err
+			}
 		}
 		for _, link := range loc.Links {
 			if _, ok := pl.nearest(link); ok {

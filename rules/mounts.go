@@ -18,7 +18,7 @@ func (pl *Plan) addAliases(t pathcheck.Tree) error {
 			if pl.closes(h, a) {
 				continue
 			}
-			if err := pl.hideMount(t, h.Key, a.Path, "shows "+quote(a.Shows)+" again"); err != nil {
+			if err := pl.hideMount(t, h.Key, h.origin, a.Path, "shows "+quote(a.Shows)+" again"); err != nil {
 				return err
 			}
 		}
@@ -195,7 +195,7 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
 		} else if set {
 			continue
 		}
-		if err := pl.hideMount(t, "hidden", m.Point, "is a mounted "+m.FSType); err != nil {
+		if err := pl.hideMount(t, "hidden", fromPolicy, m.Point, "is a mounted "+m.FSType); err != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (pl *Plan) setApart(t pathcheck.Tree, point string) (bool, error) {
 			continue
 		}
 		pl.hidden[loc.Path] = true // not granted as an entry either
-		pl.apart = append(pl.apart, Hidden{Key: "hidden", Path: loc.Path, Alias: true, above: loc.Above})
+		pl.apart = append(pl.apart, Hidden{Key: "hidden", Path: loc.Path, Alias: true, origin: fromPolicy, above: loc.Above})
 		return true, nil
 	}
 	return false, nil
@@ -237,7 +237,7 @@ func harmlessNode(t pathcheck.Tree, path string) bool {
 		loc.Info.Kind == pathcheck.CharDevice && !rawDevice(path, loc.Info)
 }
 
-func (pl *Plan) hideMount(t pathcheck.Tree, key, path, why string) error {
+func (pl *Plan) hideMount(t pathcheck.Tree, key string, from origin, path, why string) error {
 	loc, err := pathcheck.Resolve(t, path)
 	if err != nil {
 		return fmt.Errorf("%s, which %s: %w", quote(path), why, err)
@@ -248,6 +248,6 @@ func (pl *Plan) hideMount(t pathcheck.Tree, key, path, why string) error {
 	if path == "/" {
 		return &Error{Key: key, Msg: "the root directory " + why}
 	}
-	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, above: loc.Above})
+	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, origin: from, above: loc.Above})
 	return nil
 }

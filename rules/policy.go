@@ -17,8 +17,18 @@ type Policy struct {
 	// Required stops the launch when a guarantee cannot be given.
 	Required bool
 
+	// Profile names the profile that is joined into this policy, ProfileFile
+	// is where it was read from, "" when it is built in, and Targets are the
+	// names of the programs for which its templates apply, nil for all.
+	Profile     string
+	ProfileFile string
+	Targets     []string
+	// Root is what templates call ${root}: an Entry's path, or "".
+	Root string
+
 	// Hidden, Exposed and Precreate keep the order of the text: the report
-	// and the error messages count in it ("hidden[2]").
+	// and the error messages count in it ("hidden[2]"). What a profile brings
+	// comes last, as "profile.hidden[2]".
 	Hidden    []Entry
 	Exposed   []Entry
 	Precreate []Entry
@@ -57,12 +67,18 @@ type Policy struct {
 	Audit bool
 }
 
-// An Entry is one element of hidden, exposed or precreate: a plain path.
+// An Entry is one element of hidden, exposed or precreate: a plain path or a
+// template.
 type Entry struct {
-	// Path is absolute and clean but for "..", see [Policy].
+	// Path is absolute and clean but for "..", see [Policy]. It is "" for a
+	// template.
 	Path string
 	// Key names the entry in messages, for example "hidden[2]".
 	Key string
+	// Template is set until [Policy.Expand] has put a path in its place.
+	Template *Template
+	// Derived is set by [Policy.Expand] in what it made of a template.
+	Derived *Derived
 }
 
 // A FrozenMode is the value of the policy key "frozen".

@@ -1,0 +1,179 @@
+package rules
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	badEntries  = "must be a list of absolute paths and templates"
+	badTemplate = "must be a template: a text with sources"
+	badCount    = "must be a number from 1 to 64"
+)
+
+// templates reads a list of absolute paths and launch templates. Of equal paths
+// the first stays.
+func (r *jsonReader) templates(key string) ([]Entry, error) {
+	var list []Entry
+	seen := make(map[string]bool)
+	err := r.array(key, badEntries, func(i int) error {
+		at := key + "[" + strconv.Itoa(i) + "]"
+		if r.next() == '{' {
+			t, err := r.template(key, at)
+			list = append(list, Entry{Key: at, Template: t})
+			return err
+		}
+		path, err := r.path(at)
+		if err != nil {
+			return err
+		}
+		if path == "/" && key == "hidden" {
+			return &Error{Key: at, Msg: "hiding / would hide everything"}
+		}
+		if !seen[path] {
+			seen[path] = true
+			list = append(list, Entry{Path: path, Key: at})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// template reads one template of the list at key.
+func (r *jsonReader) template(list, key string) (*Template, error) {
+	t := &Template{}
+	err := r.object(key, badEntries, func(name string) (err error) {
+		at := joinKey(key, name)
+		switch name {
+		case "path":
+			t.Path, err = r.templateText(at)
+		case "beneath":
+			if t.Beneath, err = r.templateText(at); err == nil && strings.Trim(t.Beneath, "/.") == "" {
+				err = &Error{Key: at, Msg: "is /, and everything lies beneath /"}
+			}
+		case "unless":
+			err = r.array(at, "must be a list of templates", func(i int) error {
+				text, err := r.templateText(at + "[" + strconv.Itoa(i) + "]")
+				t.Unless = append(t.Unless, text)
+				return err
+			})
+		case "keep":
+			t.Keep, err = r.count(at)
+		case "depth":
+			t.Depth, err = r.count(at)
+		case "kind":
+			var s string
+			s, err = r.choice(at, `must be "dir" or "file"`, string(KindDir), string(KindFile))
+			t.Kind = EntryKind(s)
+		default:
+			err = &Error{Key: at, Msg: "unknown key"}
+		}
+		return err
+	})
+	if err == nil {
+		err = t.check(list, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// check holds a template of the list to what its keys mean together.
+func (t *Template) check(list, key string) error {
+	bad := func(name, msg string) error { return &Error{Key: key + "." + name, Msg: msg} }
+	switch {
+	case t.Path == "":
+		return bad("path", "missing")
+	case t.Beneath == "" && list == "exposed":
+		return bad("beneath", "missing, and a template in exposed must have it")
+	case t.Beneath == "" && list == "precreate" && textUses(t.Path, untrusted):
+		return bad("beneath", "missing, and in precreate a path of the launch's own values must have it")
+	case t.Beneath == "" && t.Keep > 0:
+		return bad("keep", `needs "beneath"`)
+	case t.Beneath == "" && t.Depth > 0:
+		return bad("depth", `needs "beneath"`)
+	case t.Keep > 0 && t.Depth > 0:
+		return bad("depth", `not together with "keep"`)
+	case t.Kind != KindNone && list == "hidden":
+		return bad("kind", "nothing is made of a hidden path")
+	case t.Kind == KindFile && list == "precreate":
+		return bad("kind", "precreate makes directories")
+	}
+	if list == "precreate" {
+		t.Kind = KindDir
+	}
+	return nil
+}
+
+func (r *jsonReader) templateText(key string) (string, error) {
+	s, err := r.text(key, badTemplate)
+	if err != nil {
+		return "", err
+	}
+	if _, complaint := splitTemplate(s); complaint != "" {
+		return "", &Error{Key: key, Msg: complaint}
+	}
+	return s, nil
+}
+
+// maxCount bounds keep and depth.
+const maxCount = 64
+
+// count reads a number of components.
+func (r *jsonReader) count(key string) (int, error) {
+	start := r.pos
+	if err := r.skip(0); err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(string(r.data[start:r.pos]))
+	if err != nil || n < 1 || n > maxCount || strconv.Itoa(n) != string(r.data[start:r.pos]) {
+		return 0, &Error{Key: key, Msg: badCount}
+	}
+	return n, nil
+}
+
+// appendEntries appends a member with the entries of a list that the policy
+// itself has, not its profile.
+func appendEntries(b []byte, key string, list []Entry) []byte {
+	list = slices.DeleteFunc(slices.Clone(list), func(e Entry) bool { return strings.HasPrefix(e.Key, profilePrefix) })
+	if len(list) == 0 {
+		return b
+	}
+	b = appendKey(b, key)
+	for i, e := range list {
+		b = append(b, "[,"[min(i, 1)])
+		if e.Template != nil {
+			b = appendTemplate(b, e.Template, key)
+			continue
+		}
+		b = appendString(b, e.Path)
+	}
+	return append(b, ']')
+}
+
+func appendTemplate(b []byte, t *Template, list string) []byte {
+	b = append(b, '{')
+	start := len(b)
+	b = appendMember(b, "path", t.Path)
+	if t.Beneath != "" {
+		b = appendMember(b, "beneath", t.Beneath)
+	}
+	for _, n := range []struct {
+		key   string
+		value int
+	}{{"keep", t.Keep}, {"depth", t.Depth}} {
+		if n.value > 0 {
+			b = strconv.AppendInt(appendKey(b, n.key), int64(n.value), 10)
+		}
+	}
+	b = appendList(b, "unless", t.Unless)
+	if t.Kind != KindNone && list != "precreate" {
+		b = appendMember(b, "kind", string(t.Kind))
+	}
+	return append(append(b[:start], b[start+1:]...), '}') // the comma
+}
