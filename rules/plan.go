@@ -59,7 +59,8 @@ type Hidden struct {
 	// reach.
 	Alias bool
 
-	above []pathcheck.Place
+	origin origin
+	above  []pathcheck.Place
 }
 
 // An Exposed is one location beneath a hidden one that stays open.
@@ -77,14 +78,7 @@ var ErrChanged = pathcheck.ErrChanged
 // be had together. It opens nothing for longer than a lookup. Errors about
 // the policy are of type [*Error].
 func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
-	pl := &Plan{
-		launch: l,
-		expand: map[string]pathcheck.ID{},
-		barred: map[pathcheck.ID]string{},
-		above:  map[pathcheck.ID]bool{},
-		hidden: map[string]bool{},
-		layers: map[string]string{},
-	}
+	pl := newPlan(l)
 	if err := pl.findHidden(p, t); err != nil {
 		return nil, err
 	}
@@ -125,6 +119,17 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	return pl, nil
 }
 
+func newPlan(l Launch) *Plan {
+	return &Plan{
+		launch: l,
+		expand: map[string]pathcheck.ID{},
+		barred: map[pathcheck.ID]string{},
+		above:  map[pathcheck.ID]bool{},
+		hidden: map[string]bool{},
+		layers: map[string]string{},
+	}
+}
+
 func (pl *Plan) findHidden(p *Policy, t pathcheck.Tree) error {
 	for _, e := range p.Hidden {
 		loc, err := pathcheck.Resolve(t, e.Path)
@@ -148,7 +153,7 @@ func (pl *Plan) findHidden(p *Policy, t pathcheck.Tree) error {
 				Why: "a directory on the way may not be searched; if a symbolic link there leads elsewhere, that place stays open",
 			})
 		}
-		pl.addHidden(Hidden{Key: e.Key, Path: loc.Path, Exists: loc.Exists, Info: loc.Info, above: loc.Above})
+		pl.addHidden(Hidden{Key: e.Key, Path: loc.Path, Exists: loc.Exists, Info: loc.Info, origin: e.origin(), above: loc.Above})
 	}
 	return nil
 }
@@ -178,6 +183,11 @@ func magicLink(path string) bool {
 
 func (pl *Plan) addHidden(h Hidden) {
 	if pl.hidden[h.Path] {
+		for i := range pl.Hidden {
+			if x := &pl.Hidden[i]; x.Path == h.Path && x.origin < h.origin {
+				x.origin, x.Key = h.origin, h.Key
+			}
+		}
 		return
 	}
 	pl.hidden[h.Path] = true
