@@ -23,6 +23,7 @@ var helpText = map[string]string{
   install-shim uninstall --in-place PATH...           give programs their names back
   install-shim status [--json] [PATH...]              what stands where, and does it work
   install-shim run [--policy FILE] -- COMMAND...      one confined launch, nothing installed
+  install-shim policy eval-hide ...                   print a policy that hides graders
   install-shim version
   install-shim help COMMAND                           options and examples
 
@@ -143,6 +144,7 @@ Examples:
   install-shim run --policy policy.json -- bash -c 'ls /srv/secrets'
   echo '{"version":1,"hidden":["/srv/secrets"]}' | install-shim run --policy - -- make test
 `,
+	"policy": policyHelp,
 	"version": `install-shim version
 
 Prints the version of install-shim.

@@ -53,6 +53,8 @@ func (a *admin) main(args []string) int {
 		err = a.status(args)
 	case "run":
 		return a.run(args)
+	case "policy":
+		err = a.policy(args)
 	case "version", "--version", "-version":
 		a.print("install-shim " + ownVersion() + "\n")
 	case "help", "--help", "-help", "-h":

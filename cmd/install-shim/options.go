@@ -35,6 +35,13 @@ func parse(f *flag.FlagSet, args []string) ([]string, error) {
 	return f.Args(), nil
 }
 
+// givenFlags returns the flags that the command line has, whatever their value.
+func givenFlags(f *flag.FlagSet) map[string]bool {
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return given
+}
+
 // checkOperands refuses a flag behind the first name, where it would be taken
 // for a name.
 func checkOperands(command string, operands []string, what string) error {
