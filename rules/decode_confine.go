@@ -126,12 +126,12 @@ func (r *jsonReader) numbers(key, badList, bad string, low, high int) ([]int, er
 		if err != nil || n < low || n > high || strconv.Itoa(n) != text {
 			return &Error{Key: at, Msg: bad}
 		}
-		if slices.Contains(out, n) {
+		place, twice := slices.BinarySearch(out, n)
+		if twice {
 			return &Error{Key: at, Msg: givenTwice}
 		}
-		out = append(out, n)
+		out = slices.Insert(out, place, n)
 		return nil
 	})
-	slices.Sort(out)
 	return out, err
 }

@@ -203,7 +203,9 @@ func (r *jsonReader) envChange(key, policyEnv string) (EnvChange, error) {
 					return err
 				}
 				value, err := r.text(at, "must be a string")
-				c.Set = append(c.Set, EnvVar{name, value})
+				// Sorting afterwards would link 10 KiB for this one type.
+				place, _ := slices.BinarySearchFunc(c.Set, name, func(v EnvVar, name string) int { return strings.Compare(v.Name, name) })
+				c.Set = slices.Insert(c.Set, place, EnvVar{name, value})
 				return err
 			})
 		}
@@ -217,7 +219,6 @@ func (r *jsonReader) envChange(key, policyEnv string) (EnvChange, error) {
 			return EnvChange{}, &Error{Key: joinKey(key+".set", v.Name), Msg: "also in env.unset"}
 		}
 	}
-	slices.SortFunc(c.Set, func(a, b EnvVar) int { return strings.Compare(a.Name, b.Name) })
 	return c, nil
 }
 

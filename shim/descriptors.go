@@ -52,10 +52,10 @@ func inherited() ([]int, error) {
 	var out []int
 	for _, name := range names {
 		if fd, err := strconv.Atoi(name); err == nil && fd != dir {
-			out = append(out, fd)
+			place, _ := slices.BinarySearch(out, fd)
+			out = slices.Insert(out, place, fd)
 		}
 	}
-	slices.Sort(out)
 	return out, nil
 }
 

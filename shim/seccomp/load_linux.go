@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"unsafe"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,17 +12,9 @@ import (
 // it starts; there is no way back. The caller has locked the thread and set
 // no_new_privs (seccomp(2)). The errno stays reachable by errors.Is.
 func Load(c Config) error {
-	program, err := c.program()
+	filter, err := c.program()
 	if err != nil {
 		return err
-	}
-	raw, err := bpf.Assemble(program)
-	if err != nil {
-		return fmt.Errorf("assemble the seccomp filter: %w", err)
-	}
-	filter := make([]unix.SockFilter, len(raw))
-	for i, ins := range raw {
-		filter[i] = unix.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
 	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))

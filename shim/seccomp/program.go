@@ -1,9 +1,8 @@
 package seccomp
 
 import (
-	"fmt"
+	"errors"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -11,7 +10,8 @@ import (
 type Config struct {
 	// Sockets says which sockets can be made.
 	Sockets Sockets
-	// NoUnixSockets forbids socket(AF_UNIX); socketpair stays.
+	// NoUnixSockets forbids socket(AF_UNIX), and socketpair for datagrams;
+	// other pairs stay.
 	NoUnixSockets bool
 	// NoTerminalInput forbids the ioctls that put input into a terminal.
 	NoTerminalInput bool
@@ -53,13 +53,13 @@ func arg(n uint32) uint32 { return offArgs + 8*n } // little-endian: the low hal
 type test struct {
 	off   uint32
 	mask  uint32 // 0 means all bits
-	cond  bpf.JumpTest
+	jump  uint16 // unix.BPF_JEQ or unix.BPF_JSET
 	value uint32
 }
 
-func equals(n, value uint32) test       { return test{off: arg(n), cond: bpf.JumpEqual, value: value} }
-func masked(n, mask, value uint32) test { return test{arg(n), mask, bpf.JumpEqual, value} }
-func anyBits(n, bits uint32) test       { return test{off: arg(n), cond: bpf.JumpBitsSet, value: bits} }
+func equals(n, value uint32) test       { return test{arg(n), 0, unix.BPF_JEQ, value} }
+func masked(n, mask, value uint32) test { return test{arg(n), mask, unix.BPF_JEQ, value} }
+func anyBits(n, bits uint32) test       { return test{arg(n), 0, unix.BPF_JSET, bits} }
 func errnoVerdict(e unix.Errno) uint32  { return unix.SECCOMP_RET_ERRNO | uint32(e) }
 
 const allowVerdict = unix.SECCOMP_RET_ALLOW
@@ -81,15 +81,19 @@ func (c Config) rules() []rule {
 	if c.Mark {
 		add(errnoVerdict(markAnswer), unix.SYS_PRCTL, equals(0, markQuestion))
 	}
+	// The type shares its word with SOCK_CLOEXEC and SOCK_NONBLOCK.
+	const typeMask = 0xf
 	if c.NoUnixSockets {
 		add(deny, unix.SYS_SOCKET, equals(0, unix.AF_UNIX))
+		// A datagram socket of a pair can send to any address; SOCK_RAW is
+		// another name of it (unix(7)).
+		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM))
+		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_RAW))
 	}
 	if c.Sockets != AnySockets {
 		add(allowVerdict, unix.SYS_SOCKET, equals(0, unix.AF_UNIX))
 		add(allowVerdict, unix.SYS_SOCKET, equals(0, unix.AF_NETLINK), equals(2, unix.NETLINK_ROUTE))
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
-			// The type shares its word with SOCK_CLOEXEC and SOCK_NONBLOCK.
-			const typeMask = 0xf
 			if c.Sockets >= TCPSockets {
 				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), masked(1, typeMask, unix.SOCK_STREAM), equals(2, 0))
 				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), masked(1, typeMask, unix.SOCK_STREAM), equals(2, unix.IPPROTO_TCP))
@@ -100,6 +104,9 @@ func (c Config) rules() []rule {
 			}
 		}
 		add(deny, unix.SYS_SOCKET)
+		// AF_TIPC has pairs, too, and they can send to any address.
+		add(allowVerdict, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX))
+		add(deny, unix.SYS_SOCKETPAIR)
 	}
 	if c.Sockets == TCPSockets || c.Sockets == TCPAndUDPSockets {
 		// Fast open connects within send, where Landlock does not look.
@@ -121,18 +128,35 @@ func (c Config) rules() []rule {
 	return out
 }
 
+// The four instructions of which the filter is made (linux/bpf_common.h). A
+// jump counts the instructions that it skips.
+func load(off uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: off}
+}
+
+func and(mask uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: mask}
+}
+
+func jump(op uint16, value uint32, skipTrue, skipFalse uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, Jt: skipTrue, Jf: skipFalse, K: value}
+}
+
+func give(verdict uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
+}
+
 // program assembles the filter. What another entry of the kernel would run
 // under other numbers (32-bit programs, x32) gets ENOSYS altogether.
-func (c Config) program() ([]bpf.Instruction, error) {
-	foreign := bpf.RetConstant{Val: errnoVerdict(unix.ENOSYS)}
-	out := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: offArch, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+func (c Config) program() ([]unix.SockFilter, error) {
+	foreign := give(errnoVerdict(unix.ENOSYS))
+	out := []unix.SockFilter{
+		load(offArch),
+		jump(unix.BPF_JEQ, auditArch, 1, 0),
 		foreign,
-		bpf.LoadAbsolute{Off: offNR, Size: 4},
 	}
 	if x32Bit != 0 {
-		out = append(out, bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32Bit, SkipTrue: 1}, foreign)
+		out = append(out, load(offNR), jump(unix.BPF_JSET, x32Bit, 0, 1), foreign)
 	}
 	for _, r := range c.rules() {
 		block, err := r.block()
@@ -141,29 +165,30 @@ func (c Config) program() ([]bpf.Instruction, error) {
 		}
 		out = append(out, block...)
 	}
-	return append(out, bpf.RetConstant{Val: allowVerdict}), nil
+	return append(out, give(allowVerdict)), nil
 }
 
+var errLongRule = errors.New("seccomp: a rule is longer than a jump")
+
 // block is one rule: each test that fails skips to behind it.
-func (r rule) block() ([]bpf.Instruction, error) {
-	tests := append([]test{{off: offNR, cond: bpf.JumpEqual, value: r.nr}}, r.tests...)
+func (r rule) block() ([]unix.SockFilter, error) {
+	tests := append([]test{{offNR, 0, unix.BPF_JEQ, r.nr}}, r.tests...)
 	length := 1
 	for _, t := range tests {
 		length += t.length()
 	}
-	var out []bpf.Instruction
-	for _, t := range tests {
-		out = append(out, bpf.LoadAbsolute{Off: t.off, Size: 4})
-		if t.mask != 0 {
-			out = append(out, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: t.mask})
-		}
-		rest := length - len(out) - 1
-		if rest > 255 {
-			return nil, fmt.Errorf("seccomp: a rule of %d instructions", length)
-		}
-		out = append(out, bpf.JumpIf{Cond: t.cond, Val: t.value, SkipFalse: uint8(rest)})
+	if length > 256 {
+		return nil, errLongRule
 	}
-	return append(out, bpf.RetConstant{Val: r.verdict}), nil
+	var out []unix.SockFilter
+	for _, t := range tests {
+		out = append(out, load(t.off))
+		if t.mask != 0 {
+			out = append(out, and(t.mask))
+		}
+		out = append(out, jump(t.jump, t.value, 0, uint8(length-len(out)-1)))
+	}
+	return append(out, give(r.verdict)), nil
 }
 
 func (t test) length() int {

@@ -28,7 +28,6 @@ var bans = []struct{ tree, why string }{
 // modules are the modules and packages of others in the shim's binary, with the
 // reason.
 var modules = map[string]string{
-	"golang.org/x/net/bpf":                          "assembles the seccomp program",
 	"golang.org/x/sys":                              "system calls",
 	"github.com/landlock-lsm/go-landlock":           "Landlock's system calls and constants",
 	"kernel.org/pub/linux/libs/security/libcap/psx": "comes with go-landlock, not called",
