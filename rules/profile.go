@@ -216,6 +216,10 @@ func (o Options) compose(prof *Profile, saysRequired bool, decode func(*Policy) 
 
 // checkRoot refuses templates of ${root} in a policy without a root.
 func (p *Policy) checkRoot() error {
+	if slices.Contains(strings.Split(p.Root, "/"), "..") {
+		// Templates are cleaned lexically.
+		return &Error{Key: "root", Path: p.Root, Msg: badDotDot}
+	}
 	if p.Root != "" {
 		return nil
 	}

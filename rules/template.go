@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -86,6 +87,7 @@ const (
 	badStart    = `must begin with "/" or with a source that has no filter`
 	badSource   = "unknown source: want ${arg:--flag}, ${env:NAME}, ${cwd}, ${home} or ${root}"
 	badFilter   = "unknown filter: want |name"
+	badDotDot   = `".." is not allowed here`
 	badBrace    = `"${" without "}"`
 	badPosition = "${cwd}, ${home} and ${root} may only stand at the beginning"
 )
@@ -94,6 +96,9 @@ const (
 func splitTemplate(text string) (parts []part, complaint string) {
 	for rest := text; rest != ""; {
 		before, after, found := strings.Cut(rest, "${")
+		if slices.Contains(strings.Split(before, "/"), "..") {
+			return nil, badDotDot
+		}
 		if before != "" {
 			parts = append(parts, part{text: before})
 		}

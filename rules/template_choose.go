@@ -45,11 +45,10 @@ func (e Entry) origin() origin {
 //
 // A symbolic link between Beneath and the entry is an [*Error].
 func Choose(p *Policy, l Launch, t pathcheck.Tree) (*Policy, []Dropped, error) {
-	derived := func(e Entry) bool { return e.Derived != nil }
-	if !slices.ContainsFunc(p.Hidden, derived) && !slices.ContainsFunc(p.Exposed, derived) &&
-		!slices.ContainsFunc(p.Precreate, derived) {
+	if !p.Derives() {
 		return p, nil, nil
 	}
+	l.Seen = nil // this is no plan
 	c := &chooser{tree: t, policy: *p}
 	if err := c.keep(&c.policy.Hidden, c.excluded); err != nil {
 		return nil, nil, err
@@ -69,6 +68,12 @@ func Choose(p *Policy, l Launch, t pathcheck.Tree) (*Policy, []Dropped, error) {
 		return nil, nil, err
 	}
 	return &c.policy, c.dropped, nil
+}
+
+// Derives reports whether [Policy.Expand] made an entry of the policy.
+func (p *Policy) Derives() bool {
+	derived := func(e Entry) bool { return e.Derived != nil }
+	return slices.ContainsFunc(p.Hidden, derived) || slices.ContainsFunc(p.Exposed, derived) || slices.ContainsFunc(p.Precreate, derived)
 }
 
 type chooser struct {

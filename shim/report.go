@@ -37,6 +37,8 @@ type Report struct {
 	Exposed    []string `json:"exposed,omitempty"`
 	Precreated []string `json:"precreated,omitempty"`
 	Frozen     []string `json:"frozen,omitempty"`
+	// Dropped lists the entries of templates that do not apply to this launch.
+	Dropped []rules.Dropped `json:"dropped,omitempty"`
 
 	// Descriptors lists what the launcher left open and leads around the
 	// policy.

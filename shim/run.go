@@ -85,8 +85,13 @@ func (l *launch) run() error {
 	}
 	l.env = rules.Apply(l.env, l.policy.Env)
 
-	if l.policy.Confines() {
+	switch {
+	case l.policy.Confines():
 		l.step.watch(s, l.target.name)
+	// The templates speak of the environment that the program gets.
+	if err := l.expand(); err != nil {
+		return err
+	}
 		if err := l.confine(); err != nil {
 			return err
 		}
@@ -94,6 +99,12 @@ func (l *launch) run() error {
 	}
 	if err := l.writeReport(); err != nil {
 		return err
+	case len(l.policy.Precreate) > 0:
+		l.step.watch(s, l.target.name)
+		if err := l.precreate(); err != nil {
+			return err
+		}
+		l.step.done()
 	}
 	return l.become()
 }
@@ -115,7 +126,7 @@ func (l *launch) takePolicy() (string, error) {
 }
 
 func (l *launch) decode(value string) error {
-	p, source, err := rules.Load(value, rules.Options{PolicyEnv: l.policyEnv()})
+	p, source, err := rules.Load(value, rules.Options{PolicyEnv: l.policyEnv(), ProfileDir: l.start.Record.ProfileDir})
 	if err != nil {
 		return fail("policy in "+l.policyEnv(), err)
 	}
@@ -180,20 +191,22 @@ func (l *launch) confine() error {
 	p, r := l.policy, l.report
 	kernel := probe()
 	r.Enforced, r.NotEnforced = assess(p, kernel, r.NotEnforced)
+	if err := l.choose(); err != nil {
+		return err
+	}
 	if err := l.demand(r.NotEnforced, kernel); err != nil {
 		return err
 	}
 
 	// Directories are made before the walk, so that it sees them.
-	l.step.is("making the directories to precreate")
-	var err error
-	if r.Precreated, err = precreate(p); err != nil {
-		return fail("policy", err)
+	if err := l.precreate(); err != nil {
+		return err
 	}
 
 	c := &confinement{}
 	if p.UsesLandlock() {
 		if c, err = l.plan(kernel); err != nil {
+	var err error
 			return err
 		}
 		defer c.close()
@@ -222,6 +235,14 @@ func (l *launch) confine() error {
 func assess(p *rules.Policy, k rules.Kernel, gaps []rules.Gap) ([]rules.Enforcement, []rules.Gap) {
 	held, more := rules.Assess(p, k)
 	return held, append(gaps, more...)
+func (l *launch) precreate() (err error) {
+	l.step.is("making the directories to precreate")
+	if l.report.Precreated, err = precreate(l.policy); err != nil {
+		return fail("policy", err)
+	}
+	return nil
+}
+
 }
 
 // foreign is what the launcher left open, without the descriptors that the
@@ -494,7 +515,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	}
 	gaps = append(gaps, l.selfProtection(c.plan)...)
 	r.NotEnforced = append(r.NotEnforced, gaps...)
-	l.log.Info("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", c.frozen, "rules", tally.Grants)
+	l.log.Debug("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", c.frozen, "rules", tally.Grants)
 }
 
 // dropPrivileges sets no_new_privs, without which an unprivileged process may
@@ -536,7 +557,10 @@ func (l *launch) dropPrivileges() error {
 // writeReport writes the report before execve, after which there is nobody to
 // write it.
 func (l *launch) writeReport() error {
-	l.log.Info("launch", "pid", l.report.PID, "target", l.report.Target, "mechanism", l.report.Mechanism)
+	r := l.report
+	hidden, exposed := l.runScope()
+	l.log.Info("launch", "pid", r.PID, "target", r.Target, "mechanism", r.Mechanism, "hidden", r.Hidden, "exposed", r.Exposed,
+		"run_hidden", hidden, "run_exposed", exposed)
 	if l.out == nil {
 		return nil
 	}
