@@ -48,7 +48,6 @@ func Choose(p *Policy, l Launch, t pathcheck.Tree) (*Policy, []Dropped, error) {
 	if !p.Derives() {
 		return p, nil, nil
 	}
-	l.Seen = nil // this is no plan
 	c := &chooser{tree: t, policy: *p}
 	if err := c.keep(&c.policy.Hidden, c.excluded); err != nil {
 		return nil, nil, err
