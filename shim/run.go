@@ -84,27 +84,27 @@ func (l *launch) run() error {
 		return err
 	}
 	l.env = rules.Apply(l.env, l.policy.Env)
-
-	switch {
-	case l.policy.Confines():
-		l.step.watch(s, l.target.name)
 	// The templates speak of the environment that the program gets.
 	if err := l.expand(); err != nil {
 		return err
 	}
+
+	switch {
+	case l.policy.Confines():
+		l.step.watch(s, l.target.name)
 		if err := l.confine(); err != nil {
 			return err
 		}
 		l.step.done()
-	}
-	if err := l.writeReport(); err != nil {
-		return err
 	case len(l.policy.Precreate) > 0:
 		l.step.watch(s, l.target.name)
 		if err := l.precreate(); err != nil {
 			return err
 		}
 		l.step.done()
+	}
+	if err := l.writeReport(); err != nil {
+		return err
 	}
 	return l.become()
 }
@@ -188,12 +188,12 @@ func (l *launch) openOutputs() error {
 
 // confine is everything between a decoded policy and a proven domain.
 func (l *launch) confine() error {
-	p, r := l.policy, l.report
-	kernel := probe()
-	r.Enforced, r.NotEnforced = assess(p, kernel, r.NotEnforced)
 	if err := l.choose(); err != nil {
 		return err
 	}
+	p, r := l.policy, l.report
+	kernel := probe()
+	r.Enforced, r.NotEnforced = assess(p, kernel, r.NotEnforced)
 	if err := l.demand(r.NotEnforced, kernel); err != nil {
 		return err
 	}
@@ -203,10 +203,10 @@ func (l *launch) confine() error {
 		return err
 	}
 
+	var err error
 	c := &confinement{}
 	if p.UsesLandlock() {
 		if c, err = l.plan(kernel); err != nil {
-	var err error
 			return err
 		}
 		defer c.close()
@@ -232,9 +232,6 @@ func (l *launch) confine() error {
 	return nil
 }
 
-func assess(p *rules.Policy, k rules.Kernel, gaps []rules.Gap) ([]rules.Enforcement, []rules.Gap) {
-	held, more := rules.Assess(p, k)
-	return held, append(gaps, more...)
 func (l *launch) precreate() (err error) {
 	l.step.is("making the directories to precreate")
 	if l.report.Precreated, err = precreate(l.policy); err != nil {
@@ -243,6 +240,9 @@ func (l *launch) precreate() (err error) {
 	return nil
 }
 
+func assess(p *rules.Policy, k rules.Kernel, gaps []rules.Gap) ([]rules.Enforcement, []rules.Gap) {
+	held, more := rules.Assess(p, k)
+	return held, append(gaps, more...)
 }
 
 // foreign is what the launcher left open, without the descriptors that the
