@@ -19,6 +19,9 @@ type Launch struct {
 	// Names are absolute paths that stand in for the entries of a directory
 	// that cannot be listed: the directories of PATH, the program, HOME, …
 	Names []string
+	// Seen is what earlier plans of this launch found hidden; nil when there
+	// is only one plan.
+	Seen *Seen
 }
 
 // A Need is a file without which the program cannot start.

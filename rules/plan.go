@@ -79,6 +79,7 @@ var ErrChanged = pathcheck.ErrChanged
 // the policy are of type [*Error].
 func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	pl := newPlan(l)
+	l.Seen.begin()
 	if err := pl.findHidden(p, t); err != nil {
 		return nil, err
 	}
@@ -101,6 +102,9 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 		return nil, err
 	}
 	pl.bar()
+	if err := pl.barSeen(); err != nil {
+		return nil, err
+	}
 	if err := pl.expandDevices(t); err != nil {
 		return nil, err
 	}
@@ -192,6 +196,7 @@ func (pl *Plan) addHidden(h Hidden) {
 	}
 	pl.hidden[h.Path] = true
 	pl.Hidden = append(pl.Hidden, h)
+	pl.launch.Seen.note(h)
 	if h.Exists && h.Info.Kind == pathcheck.Regular && h.Info.Links > 1 {
 		pl.Limits = append(pl.Limits, Gap{
 			What: "hard-link", Path: h.Path, Limit: true,

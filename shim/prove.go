@@ -21,7 +21,13 @@ import (
 // could block or act, so for those the missing rule has to do.
 func prove(pl *rules.Plan, hs held, rs *ruleset, path string) error {
 	for _, h := range pl.Hidden {
-		if !h.Exists || !triable(h.Info.Kind) {
+		if !h.Exists {
+			if err := mustStayClosed(h.Path); err != nil {
+				return fmt.Errorf("hidden path %q: %w", h.Path, err)
+			}
+			continue
+		}
+		if !triable(h.Info.Kind) {
 			continue
 		}
 		if err := mustNotOpen(unix.AT_FDCWD, h.Path, h.Info.Kind); err != nil {
@@ -74,6 +80,16 @@ func mustNotOpen(dirfd int, path string, kind pathcheck.Kind) error {
 	default:
 		return fmt.Errorf("expected to be denied: %w", err)
 	}
+}
+
+// mustStayClosed tries a path at which nothing was: it may have appeared since.
+func mustStayClosed(path string) error {
+	fd, err := openOnce(unix.AT_FDCWD, path, pathcheck.Regular)
+	if err != nil {
+		return nil
+	}
+	unix.Close(fd)
+	return errors.New("has appeared and can be opened")
 }
 
 func mustOpen(path string, kind pathcheck.Kind) error {

@@ -41,6 +41,9 @@ type launch struct {
 	out    *output // the report's destination
 	log    hclog.Logger
 	step   watchedStep
+	// seen is what the plans of this launch found hidden, also those that
+	// were given up.
+	seen rules.Seen
 	// inherited are the descriptors that the launcher left open.
 	inherited []int
 }
@@ -436,6 +439,7 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	}
 	l.step.is("looking up the policy's paths")
 	known := facts(l.env, l.target, mounts, l.policy)
+	known.Seen = &l.seen
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, err
 	}
@@ -454,8 +458,12 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.mountsUnchanged(); err != nil {
-		return nil, fmt.Errorf("%w (%w)", rules.ErrChanged, err)
+	// A mount that came up and is gone again may have shown a part of what is
+	// hidden where the walk granted it.
+	if changed, err := c.mounts.changed(); err != nil {
+		return nil, err
+	} else if changed {
+		return nil, fmt.Errorf("the table of mounts: %w", rules.ErrChanged)
 	}
 	l.describe(c, tally, absent)
 	return c, nil
