@@ -1,6 +1,7 @@
 package names
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -52,7 +53,7 @@ func (c traced) run(t *testing.T) (execs int, status syscall.WaitStatus) {
 		for {
 			if _, err := syscall.Wait4(pid, &status, unix.WALL, nil); err == nil {
 				return
-			} else if err != syscall.EINTR {
+			} else if !errors.Is(err, syscall.EINTR) {
 				t.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package transparency
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -37,7 +38,7 @@ func TestCase21_NeverUnconfined(t *testing.T) {
 			}
 			var status syscall.WaitStatus
 			for {
-				if _, err := syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
+				if _, err := syscall.Wait4(pid, &status, 0, nil); !errors.Is(err, syscall.EINTR) {
 					return status, err
 				}
 			}

@@ -1,6 +1,7 @@
 package transparency
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,7 +97,7 @@ func (w *waiting) finish() (string, error) {
 		return "", err
 	}
 	for {
-		if _, err = syscall.Wait4(w.pid, &w.status, 0, nil); err != syscall.EINTR {
+		if _, err = syscall.Wait4(w.pid, &w.status, 0, nil); !errors.Is(err, syscall.EINTR) {
 			return string(said), err
 		}
 	}
