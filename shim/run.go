@@ -72,6 +72,7 @@ func (l *launch) run() error {
 	if rules.Blank(value) {
 		return l.passThrough()
 	}
+	l.step.watch(s, l.target.name)
 	if err := l.decode(value); err != nil {
 		return err
 	}
@@ -94,21 +95,19 @@ func (l *launch) run() error {
 
 	switch {
 	case l.policy.Confines():
-		l.step.watch(s, l.target.name)
 		if err := l.confine(); err != nil {
 			return err
 		}
-		l.step.done()
 	case len(l.policy.Precreate) > 0:
-		l.step.watch(s, l.target.name)
 		if err := l.precreate(); err != nil {
 			return err
 		}
-		l.step.done()
 	}
+	l.step.is("writing the report")
 	if err := l.writeReport(); err != nil {
 		return err
 	}
+	l.step.done()
 	return l.become()
 }
 

@@ -16,6 +16,10 @@ type target struct {
 	name string
 }
 
+// inPlaceSuffix is what install-shim appends to the name of a program whose
+// place a shim takes.
+const inPlaceSuffix = ".shim-real"
+
 // errNotFound and errNotExecutable are the two ways in which a program can
 // be missing, as a shell tells them apart.
 var (
@@ -41,7 +45,16 @@ func findTarget(s *Start, me self, program string, env []string) (target, error)
 		if s.Record.InPlace {
 			t.name = base(me.invoked)
 		}
-		if err := checkTarget(t.path, back); !errors.Is(err, errIsShim) {
+		err := checkTarget(t.path, back)
+		if s.Record.InPlace && errors.Is(err, errNotFound) {
+			// Uninstalled between the start of this launch and now: the
+			// program has its name again.
+			if restored := strings.TrimSuffix(t.path, inPlaceSuffix); checkTarget(restored, back) == nil {
+				t.path = restored
+				return t, nil
+			}
+		}
+		if !errors.Is(err, errIsShim) {
 			return t, err
 		}
 		// A stale record: what stands there now is a shim. Look on PATH.

@@ -22,7 +22,7 @@ type watchedStep struct {
 func (w *watchedStep) is(what string) { w.now.Store(&what) }
 
 func (w *watchedStep) watch(s *Start, target string) {
-	w.is("starting")
+	w.is("reading the policy")
 	w.timer = time.AfterFunc(patience, func() {
 		say(name(target), "still waiting", *w.now.Load())
 		// The mask belongs to a thread; this one takes the signals from now on.
