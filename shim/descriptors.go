@@ -24,8 +24,14 @@ type Descriptor struct {
 }
 
 // inherited lists the descriptors that the launcher left open, which is all
-// that are open before the shim opens its first.
-func inherited() ([]int, error) {
+// that are open before the shim opens its first, but for the stand-ins of
+// closed ones.
+func inherited(closed [3]bool) ([]int, error) {
+	fds, err := openDescriptors()
+	return slices.DeleteFunc(fds, func(fd int) bool { return fd < len(closed) && closed[fd] }), err
+}
+
+func openDescriptors() ([]int, error) {
 	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return probedDescriptors()

@@ -25,6 +25,7 @@ func Main(version string) (code int) {
 		Argv:    boot.Argv(), Envp: boot.Envp(), ExecFn: boot.ExecFn(),
 		Secure:  secure != 0,
 		Version: version,
+		Closed:  boot.ClosedAtStart(),
 		Exec:    boot.Exec,
 		Unblock: boot.UnblockSignals,
 	}

@@ -3,6 +3,7 @@ package shim
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -20,12 +21,12 @@ type output struct {
 // of the caller's own with a single name: neither a symlink, nor a FIFO that
 // could hang, nor a second name of another file is written to. It returns nil
 // for the zero destination.
-func openOutput(d rules.Destination) (*output, error) {
+func openOutput(d rules.Destination, inherited []int) (*output, error) {
 	switch {
 	case d.IsZero():
 		return nil, nil
 	case d.IsFD:
-		return openDescriptor(d)
+		return openDescriptor(d, inherited)
 	}
 	fd, err := unix.Open(d.Path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -57,7 +58,11 @@ func openOutput(d rules.Destination) (*output, error) {
 
 // openDescriptor takes a descriptor that the launcher opened. Above 2 it is
 // closed for the program; 2 stays the program's standard error.
-func openDescriptor(d rules.Destination) (*output, error) {
+func openDescriptor(d rules.Destination, inherited []int) (*output, error) {
+	// A number that the launcher left free may be one of the shim's own by now.
+	if !slices.Contains(inherited, d.FD) {
+		return nil, fmt.Errorf("descriptor %d: %w", d.FD, unix.EBADF)
+	}
 	flags, err := unix.FcntlInt(uintptr(d.FD), unix.F_GETFL, 0)
 	if err != nil {
 		return nil, fmt.Errorf("descriptor %d: %w", d.FD, err)

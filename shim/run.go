@@ -72,13 +72,13 @@ func (l *launch) run() error {
 	if rules.Blank(value) {
 		return l.passThrough()
 	}
+	// Before the shim opens a descriptor that it keeps: the watch has some.
+	if l.inherited, err = inherited(s.Closed); err != nil {
+		return fail("descriptors", err)
+	}
 	l.step.watch(s, l.target.name)
 	if err := l.decode(value); err != nil {
 		return err
-	}
-	// Before the shim opens a descriptor that it keeps.
-	if l.inherited, err = inherited(); err != nil {
-		return fail("descriptors", err)
 	}
 	if l.target, err = findTarget(s, l.me, l.policy.Program, l.env); err != nil {
 		return l.targetFailure(err)
@@ -169,7 +169,7 @@ func (l *launch) targetFailure(err error) error {
 // where they are. A report that cannot be written stops a required launch; a
 // log never stops one.
 func (l *launch) openOutputs() error {
-	out, err := openOutput(l.policy.Report)
+	out, err := openOutput(l.policy.Report, l.inherited)
 	switch {
 	case err == nil:
 		l.out = out
@@ -178,7 +178,7 @@ func (l *launch) openOutputs() error {
 	default:
 		say(name(l.target.name), "warning", "no report: "+err.Error())
 	}
-	logOut, err := openOutput(l.policy.Log.To)
+	logOut, err := openOutput(l.policy.Log.To, l.inherited)
 	if err != nil {
 		l.report.NotEnforced = append(l.report.NotEnforced, rules.Gap{What: "log", Why: err.Error(), Limit: true})
 		say(name(l.target.name), "warning", "no log: "+err.Error())

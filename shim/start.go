@@ -13,6 +13,9 @@ type Start struct {
 	ExecFn string
 	// Secure is AT_SECURE.
 	Secure bool
+	// Closed tells which of the descriptors 0, 1 and 2 the caller had closed;
+	// something harmless stands there meanwhile.
+	Closed [3]bool
 	// Record is what was chosen at install time; the zero value without one.
 	Record record.Record
 	// RecordErr is set when the record is damaged.

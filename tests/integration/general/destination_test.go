@@ -157,6 +157,12 @@ func TestReportDescriptor(t *testing.T) {
 		p.wantStarted(t, c)
 
 		// On standard error it stays the program's.
+		p.unmark(t)
+		closed := p.mark(p.policy(object{"report": "fd:2"}))
+		closed.Closed = []int{2}
+		if r := closed.Run(t); r.Code != 125 || p.started() {
+			t.Errorf("report to a closed standard error: %v", r)
+		}
 		c = p.sh(": >\"$2\"; echo said >&2", p.policy(object{"report": "fd:2"}))
 		p.unmark(t)
 		res = c.Run(t)
