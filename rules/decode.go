@@ -23,7 +23,6 @@ type Options struct {
 // notYet are the keys that version 1 defines and this version refuses, with
 // the one value of each that asks for nothing and is therefore taken.
 var notYet = [...]struct{ key, harmless string }{
-	{"commandCheck", `"off"`},
 	{"toolchainDirs", ``},
 	{"workspace", ``},
 	{"writable", ``},
@@ -194,6 +193,10 @@ func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) 
 		p.Network, err = r.network(key)
 	case "isolate":
 		p.Isolate, err = r.isolate(key)
+	case "commandCheck":
+		var s string
+		s, err = r.choice(key, `must be "off" or "deny"`, "off", "deny")
+		p.CommandCheck = s == "deny"
 	case "descriptors":
 		p.Descriptors, err = r.descriptors(key)
 	case "audit":

@@ -85,6 +85,9 @@ func appendConfinement(b []byte, p *Policy) []byte {
 		b = appendNumbers(b, "keep", keep)
 		b = append(append(b[:start], b[start+1:]...), '}') // the comma
 	}
+	if p.CommandCheck {
+		b = appendMember(b, "commandCheck", "deny")
+	}
 	return b
 }
 

@@ -127,6 +127,8 @@ var acceptedPolicies = []struct {
 	{"descriptors empty list", `{"version":1,"descriptors":{"keep":[]}}`, policyConfining(func(p *Policy) { p.Descriptors.Mode = DescriptorsList })},
 	{"audit", `{"version":1,"audit":true}`, policyWith(func(p *Policy) { p.Audit = true })},
 	{"audit beside unrestricted", `{"version":1,"audit":true,"scope":"unrestricted"}`, policyWith(func(p *Policy) { p.Audit, p.Scope = true, ScopeUnrestricted })},
+	{"commandCheck deny", `{"version":1,"commandCheck":"deny"}`, policyWith(func(p *Policy) { p.CommandCheck = true })},
+	{"commandCheck off", `{"version":1,"commandCheck":"off"}`, policyWith(func(*Policy) {})},
 	{"keys that ask for nothing", `{"version":1,"network":"allow","isolate":[ ],"descriptors":"keep","commandCheck":"off","audit":false}`, policyWith(func(*Policy) {})},
 }
 
@@ -408,7 +410,8 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"workspace", `{"version":1,"workspace":"/w"}`, `workspace: not supported by this version`},
 	{"writable", `{"version":1,"writable":[]}`, `writable: not supported by this version`},
 	{"toolchainDirs", `{"version":1,"toolchainDirs":false}`, `toolchainDirs: not supported by this version`},
-	{"commandCheck", `{"version":1,"commandCheck":"deny"}`, `commandCheck: not supported by this version`},
+	{"commandCheck", `{"version":1,"commandCheck":"warn"}`, `commandCheck: must be "off" or "deny"`},
+	{"commandCheck true", `{"version":1,"commandCheck":true}`, `commandCheck: must be "off" or "deny"`},
 }
 
 func bomb(head, layer string) string {

@@ -110,6 +110,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 		"version": true, "required": true, "hidden": true, "exposed": true, "precreate": true,
 		"frozen": true, "scope": true, "capabilities": true, "env": true, "program": true,
 		"report": true, "log": true, "network": true, "isolate": true, "descriptors": true, "audit": true,
+		"commandCheck": true,
 	}
 	got := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^### `(\\w+)`$").FindAllStringSubmatch(string(text), -1) {

@@ -29,6 +29,7 @@ const (
 	BySeccomp        = "seccomp"
 	ByCapabilities   = "capabilities"
 	ByMountNamespace = "mount-namespace"
+	ByCommandCheck   = "command-check"
 )
 
 // A Gap is one thing that does not hold for the launch.
@@ -139,6 +140,11 @@ var promises = []promise{
 	{key: "isolate", asks: isolates(IsolateAbstractUnix), what: "abstract-unix", by: ByLandlock, abi: 6},
 	{key: "isolate", asks: isolates(IsolateUnixSockets), what: "unix-sockets", by: BySeccomp},
 	{key: "isolate", asks: isolates(IsolateTTY), what: "tty", by: BySeccomp},
+
+	{
+		key: "commandCheck", asks: (*Policy).ChecksCommand, what: "command", abi: never, limit: true,
+		why: "what a command string does is not known before it runs; the check is advice, the boundary is what confines the program",
+	},
 }
 
 // Assess says what of p holds on kernel k and what does not. It speaks of what

@@ -56,6 +56,11 @@ type Policy struct {
 	Descriptors  DescriptorPolicy
 	Env          EnvChange
 
+	// CommandCheck refuses a shell whose command string names what the policy
+	// does not allow. It is advice to whoever wrote the command, and no
+	// confinement.
+	CommandCheck bool
+
 	// Program is the absolute path of the real program, or "".
 	Program string
 
@@ -256,6 +261,13 @@ func (p *Policy) UsesSeccomp() bool {
 // Without it the launch is not touched.
 func (p *Policy) Confines() bool {
 	return p.confinesByKeys() || p.Capabilities == CapabilitiesRestricted
+}
+
+// ChecksCommand reports whether there is anything to look for in a shell's
+// command string: paths in scope workspace, words that reach the network where
+// that is denied.
+func (p *Policy) ChecksCommand() bool {
+	return p.CommandCheck && (p.Scope == ScopeWorkspace || p.Network.Mode == NetworkDeny)
 }
 
 // confinesByKeys is Confines for all keys but capabilities.

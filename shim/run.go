@@ -88,6 +88,9 @@ func (l *launch) run() error {
 		return err
 	}
 	l.env = rules.Apply(l.env, l.policy.Env)
+	if err := l.missesCommandCheck(); err != nil {
+		return err
+	}
 	// The templates speak of the environment that the program gets.
 	if err := l.expand(); err != nil {
 		return err
@@ -213,6 +216,11 @@ func (l *launch) confine() error {
 		}
 		defer c.close()
 	}
+	// Before anything of this process is changed.
+	l.step.is("checking the command")
+	if err := l.checkCommand(c.plan); err != nil {
+		return err
+	}
 	// What the launcher left open is judged by the plan, and before it could
 	// be of use to anybody.
 	if r.Descriptors, err = closeDescriptors(l.foreign(), p, c.plan); err != nil {
@@ -240,6 +248,20 @@ func (l *launch) precreate() (err error) {
 		return fail("policy", err)
 	}
 	return nil
+}
+
+// missesCommandCheck stops a required launch that asks for a check which this
+// binary was built without.
+func (l *launch) missesCommandCheck() error {
+	if !l.policy.CommandCheck || noCommandCheck == "" {
+		return nil
+	}
+	gap := rules.Gap{What: "command", Why: noCommandCheck}
+	l.report.NotEnforced = append(l.report.NotEnforced, gap)
+	if l.policy.Confines() {
+		return nil // confine demands what is not enforced, all at once
+	}
+	return l.demand([]rules.Gap{gap}, rules.Kernel{})
 }
 
 func assess(p *rules.Policy, k rules.Kernel, gaps []rules.Gap) ([]rules.Enforcement, []rules.Gap) {

@@ -1,0 +1,12 @@
+package workspace_test
+
+import (
+	"testing"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
+)
+
+func TestMain(m *testing.M) { launch.Main(m) }
+
+// m is a JSON object.
+type m = map[string]any
