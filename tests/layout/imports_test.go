@@ -54,7 +54,7 @@ var arrows = []arrow{
 		why: "a filter is built from what it must refuse, not from a policy",
 	},
 	{
-		pkg: "shim", may: []string{"rules", "pathcheck", "shim/boot", "shim/record", "shim/seccomp"}, then: true,
+		pkg: "shim", may: []string{"rules", "pathcheck", "pathcheck/command", "shim/boot", "shim/record", "shim/seccomp"}, then: true,
 		why: "a launch uses the policy; it knows no installer",
 	},
 	{

@@ -35,6 +35,8 @@ var modules = map[string]string{
 	"github.com/fatih/color":                        "comes with go-hclog, not used for JSON",
 	"github.com/mattn/go-colorable":                 "comes with go-hclog, not used for JSON",
 	"github.com/mattn/go-isatty":                    "comes with go-hclog, not used for JSON",
+	"mvdan.cc/sh/v3/syntax":                         "the shell parser of the command check",
+	"mvdan.cc/sh/v3/fileutil":                       "comes with the shell parser",
 }
 
 func TestShimLinks(t *testing.T) {
