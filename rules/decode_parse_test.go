@@ -88,6 +88,9 @@ var acceptedPolicies = []struct {
 	})},
 	{"path like a template", `{"version":1,"hidden":["/${root}/a"]}`, policyHiding("/${root}/a")},
 	{"root alone", `{"version":1,"root":"/r"}`, policyWith(func(p *Policy) { p.Root = "/r" })},
+	{"unversioned", `{"hidden":["/b/","/a"],"required":false,"extra":{"hidden":1}}`, policyWith(func(p *Policy) {
+		p.Required, p.Hidden, p.Capabilities = false, entryList("hidden", "/b", "/a"), CapabilitiesRestricted
+	})},
 	{"frozen allow", `{"version":1,"frozen":"allow"}`, policyWith(func(p *Policy) { p.Frozen = FrozenAllow })},
 	{"frozen refuse", `{"version":1,"frozen":"refuse"}`, policyWith(func(*Policy) {})},
 	{"scope local", `{"version":1,"scope":"local"}`, policyWith(func(*Policy) {})},
@@ -361,6 +364,8 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"profile path", `{"version":1,"profile":"../p"}`, `profile: must be the name of a profile: letters, digits, ".", "_" and "-"`},
 	{"profile unknown", `{"version":1,"profile":"p"}`, `profile: neither built in nor in the profile directory`},
 	{"profile without its root", `{"version":1,"profile":"paperclip-runner"}`, `profile.hidden[0]: needs the key "root"`},
+	{"unversioned hidden as text", `{"hidden":"/a","required":true}`, `hidden: must be a list of absolute paths`},
+	{"unversioned instanceRoot", `{"hidden":[],"required":true,"instanceRoot":""}`, `instanceRoot: not an absolute path`},
 	{"unversioned list of templates", `{"hidden":[{"path":"/a"}],"required":true}`, `hidden[0]: not an absolute path`},
 	{"unversioned and version 1", `{"hidden":[],"required":true,"scope":"local"}`, `scope: is a key of version 1 (add "version":1)`},
 	{"unversioned without required", `{"hidden":[]}`, `required: missing (a policy without "version":1 has "hidden" and "required")`},
