@@ -40,6 +40,9 @@ const (
 	// Full is everything a program may do to ordinary files. ioctl on
 	// devices is granted with the devices.
 	Full = allAccess &^ makeDevice &^ IoctlDev
+	// unwritable is what scope workspace leaves of everything outside its
+	// roots. It does not confine reading, and so no connecting either.
+	unwritable = ReadOnly | ResolveUnix
 	// device is what a device node may be used for.
 	device = ReadFile | WriteFile | IoctlDev
 )

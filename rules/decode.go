@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"bytes"
 	"io"
 	"slices"
 	"strings"
@@ -20,14 +19,6 @@ type Options struct {
 	ProfileDir string
 }
 
-// notYet are the keys that version 1 defines and this version refuses, with
-// the one value of each that asks for nothing and is therefore taken.
-var notYet = [...]struct{ key, harmless string }{
-	{"toolchainDirs", ``},
-	{"workspace", ``},
-	{"writable", ``},
-}
-
 // besideHidden are the keys that confine in another way than hidden does.
 // With scope unrestricted none of them may be given, whatever its value.
 var besideHidden = [...]string{
@@ -36,8 +27,6 @@ var besideHidden = [...]string{
 }
 
 const unknownKey = "unknown key"
-
-const notSupported = "not supported by this version"
 
 // Parse decodes and validates the text of a policy that [DefaultPolicyEnv]
 // carries. The error is an [*Error].
@@ -137,6 +126,9 @@ func (p *Policy) finish(given []string) error {
 			}
 		}
 	}
+	if err := p.finishWorkspace(given); err != nil {
+		return err
+	}
 	if err := p.checkRoot(); err != nil {
 		return err
 	}
@@ -184,6 +176,12 @@ func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) 
 		p.Frozen = FrozenMode(s)
 	case "scope":
 		p.Scope, err = r.scope(key)
+	case "workspace":
+		p.Workspace, err = r.path(key)
+	case "writable":
+		p.Writable, err = r.writable(key)
+	case "toolchainDirs":
+		p.Toolchain, err = r.toolchain(key)
 	case "capabilities":
 		var s string
 		s, err = r.choice(key, `must be "restricted" or "keep"`,
@@ -210,28 +208,7 @@ func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) 
 	case "log":
 		p.Log, err = r.logConfig(key)
 	default:
-		return otherKey(key, r.data[r.pos:])
+		return &Error{Key: key, Msg: unknownKey}
 	}
 	return err
-}
-
-// otherKey answers for a key that decodeMember does not read.
-func otherKey(key string, value []byte) error {
-	for _, k := range notYet {
-		switch {
-		case k.key == key && k.harmless != "" && k.harmless == compact(value):
-			return nil
-		case k.key == key:
-			return &Error{Key: key, Msg: notSupported}
-		}
-	}
-	return &Error{Key: key, Msg: unknownKey}
-}
-
-// compact returns value without the white space that an empty array may hold.
-func compact(value []byte) string {
-	if value[0] == '[' && len(bytes.Trim(value[1:len(value)-1], " \t\r\n")) == 0 {
-		return "[]"
-	}
-	return string(value)
 }

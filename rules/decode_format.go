@@ -27,6 +27,7 @@ func Format(p *Policy) []byte {
 	if p.Scope != ScopeLocal {
 		b = appendMember(b, "scope", string(p.Scope))
 	}
+	b = appendWorkspace(b, p)
 	b = appendConfinement(b, p)
 	if p.Capabilities != defaultCapabilities(p) {
 		b = appendMember(b, "capabilities", string(p.Capabilities))

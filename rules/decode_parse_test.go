@@ -268,7 +268,6 @@ var rejectedPolicies = []struct{ name, text, want string }{
 
 	{"frozen unknown", `{"version":1,"frozen":"Allow"}`, `frozen: must be "refuse" or "allow"`},
 	{"frozen bool", `{"version":1,"frozen":true}`, `frozen: must be "refuse" or "allow"`},
-	{"scope workspace", `{"version":1,"scope":"workspace"}`, `scope: "workspace" is not supported by this version`},
 	{"scope empty", `{"version":1,"scope":""}`, `scope: must be "workspace", "local" or "unrestricted"`},
 	{"scope unknown", `{"version":1,"scope":"all"}`, `scope: must be "workspace", "local" or "unrestricted"`},
 	{"scope null", `{"version":1,"scope":null}`, `scope: must be "workspace", "local" or "unrestricted"`},
@@ -412,9 +411,6 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"log.to standard output", `{"version":1,"log":{"level":"info","to":"fd:1"}}`, `log.to: must be an absolute path, or fd:N with N at least 2`},
 	{"log unknown", `{"version":1,"log":{"file":"/l"}}`, `log.file: unknown key`},
 
-	{"workspace", `{"version":1,"workspace":"/w"}`, `workspace: not supported by this version`},
-	{"writable", `{"version":1,"writable":[]}`, `writable: not supported by this version`},
-	{"toolchainDirs", `{"version":1,"toolchainDirs":false}`, `toolchainDirs: not supported by this version`},
 	{"commandCheck", `{"version":1,"commandCheck":"warn"}`, `commandCheck: must be "off" or "deny"`},
 	{"commandCheck true", `{"version":1,"commandCheck":true}`, `commandCheck: must be "off" or "deny"`},
 }

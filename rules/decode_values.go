@@ -48,9 +48,6 @@ func (r *jsonReader) choice(key, want string, values ...string) (string, error) 
 func (r *jsonReader) scope(key string) (Scope, error) {
 	s, err := r.choice(key, `must be "workspace", "local" or "unrestricted"`,
 		string(ScopeWorkspace), string(ScopeLocal), string(ScopeUnrestricted))
-	if err == nil && s == string(ScopeWorkspace) {
-		err = &Error{Key: key, Msg: `"workspace" is ` + notSupported}
-	}
 	return Scope(s), err
 }
 

@@ -9,6 +9,12 @@ type Launch struct {
 	// TempDir is $TMPDIR, or /tmp: the directory in which the program will
 	// make temporary files. Absolute.
 	TempDir string
+	// Env is the environment of the program, "NAME=value" strings. It says
+	// where the toolchain directories are.
+	Env []string
+	// Homes are the home directories that are never writable as a whole, and
+	// Shims the places of the shim, above which nothing is. Absolute.
+	Homes, Shims []string
 	// EUID is the effective user id, or 0 for a process that holds
 	// capabilities: for 0, /proc and /sys are never granted for writing.
 	EUID int

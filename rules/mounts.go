@@ -172,11 +172,19 @@ var kernelFS = map[string]bool{
 // deviceFS are file systems of which every mount is the same device nodes.
 var deviceFS = map[string]bool{"devtmpfs": true, "devpts": true, "mqueue": true, "nsfs": true}
 
+// kernelKey is the key of what no policy entry hides, but addKernelMounts.
+const kernelKey = "hidden"
+
 // addKernelMounts splits off the mounts by which root would leave the domain:
 // a second procfs has a second core_pattern. A second devtmpfs has the disks,
 // for whoever may open them.
-func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
+//
+// Only those at which where holds are looked at.
+func (pl *Plan) addKernelMounts(t pathcheck.Tree, where func(point string) bool) error {
 	for _, m := range pl.launch.Mounts {
+		if !where(m.Point) {
+			continue
+		}
 		root := kernelFS[m.FSType] && pl.launch.EUID == 0
 		if !root && m.FSType != "devtmpfs" {
 			continue
@@ -195,7 +203,7 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree) error {
 		} else if set {
 			continue
 		}
-		if err := pl.hideMount(t, "hidden", fromPolicy, m.Point, "is a mounted "+m.FSType); err != nil {
+		if err := pl.hideMount(t, kernelKey, fromPolicy, m.Point, "is a mounted "+m.FSType); err != nil {
 			return err
 		}
 	}
@@ -217,7 +225,7 @@ func (pl *Plan) setApart(t pathcheck.Tree, point string) (bool, error) {
 			continue
 		}
 		pl.hidden[loc.Path] = true // not granted as an entry either
-		pl.apart = append(pl.apart, Hidden{Key: "hidden", Path: loc.Path, Alias: true, origin: fromPolicy, above: loc.Above})
+		pl.apart = append(pl.apart, Hidden{Key: kernelKey, Path: loc.Path, Alias: true, origin: fromPolicy, above: loc.Above})
 		return true, nil
 	}
 	return false, nil

@@ -25,8 +25,15 @@ type Plan struct {
 	// Limits holds what this launch cannot hold of its policy, beyond what
 	// [Assess] says of every launch.
 	Limits []Gap
+	// Roots holds what scope workspace leaves writable: the workspace first.
+	Roots []Root
+	// Warnings holds sentences about what the launch must be told of: roots
+	// that the environment names and that are not granted.
+	Warnings []string
 
 	launch Launch
+	// scoped is set for scope workspace: only the roots are writable.
+	scoped bool
 	// expand holds the directories that are granted entry by entry.
 	expand map[string]pathcheck.ID
 	// barred holds the identities that are never granted: the hidden
@@ -80,11 +87,19 @@ var ErrChanged = pathcheck.ErrChanged
 func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	pl := newPlan(l)
 	l.Seen.begin()
+	if pl.scoped = p.Scope == ScopeWorkspace; pl.scoped {
+		if err := pl.findRoots(p, t); err != nil {
+			return nil, err
+		}
+	}
 	if err := pl.findHidden(p, t); err != nil {
 		return nil, err
 	}
+	anywhere := func(string) bool { return true }
 	if len(pl.Hidden) == 0 && len(p.Exposed) == 0 {
-		return pl, nil
+		// Nothing has to be taken out of "/". It has of a writable root when
+		// the kernel can be written there.
+		anywhere = func(point string) bool { return pl.zone(point) != 0 }
 	}
 	if err := pl.locateExposed(p, t); err != nil {
 		return nil, err
@@ -92,8 +107,11 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.addAliases(t); err != nil {
 		return nil, err
 	}
-	if err := pl.addKernelMounts(t); err != nil {
+	if err := pl.addKernelMounts(t, anywhere); err != nil {
 		return nil, err
+	}
+	if len(pl.Hidden)+len(pl.apart)+len(p.Exposed) == 0 {
+		return pl, nil
 	}
 	if err := pl.findExposed(t); err != nil {
 		return nil, err
@@ -108,6 +126,7 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.expandDevices(t); err != nil {
 		return nil, err
 	}
+	pl.dropHiddenRoots()
 	for _, x := range pl.Exposed {
 		if same, ok := pl.barred[x.Info.ID]; ok {
 			return nil, &Error{Key: x.Key, Path: x.Path, Msg: "is the same directory as " + quote(same)}
@@ -273,7 +292,13 @@ func (pl *Plan) bar() {
 // checkFrozen decides about the directories in which the launch must be able
 // to make files.
 func (pl *Plan) checkFrozen(p *Policy, t pathcheck.Tree) error {
-	if p.Frozen == FrozenAllow || pl.launch.TempDir == "" {
+	if p.Frozen == FrozenAllow {
+		return nil
+	}
+	if err := pl.checkFrozenRoots(); err != nil {
+		return err
+	}
+	if pl.launch.TempDir == "" {
 		return nil
 	}
 	loc, err := pathcheck.Resolve(t, pl.launch.TempDir)

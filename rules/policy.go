@@ -156,8 +156,11 @@ type LogConfig struct {
 type ToolchainMode string
 
 const (
+	// ToolchainUnset: the policy says nothing. With scope workspace a policy
+	// from [Parse] has another value.
+	ToolchainUnset ToolchainMode = ""
 	// ToolchainNone: there are none.
-	ToolchainNone ToolchainMode = ""
+	ToolchainNone ToolchainMode = "none"
 	// ToolchainUsual: temp, the user's cache directory, Go's caches, npm's, cargo's.
 	ToolchainUsual ToolchainMode = "usual"
 	// ToolchainLeaves: just the leaves that known tools write.

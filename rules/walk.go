@@ -36,18 +36,20 @@ type Tally struct {
 // If a directory is not the one that [Prepare] saw, the error is [ErrChanged].
 func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
 	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred)}
-	if len(pl.Hidden) == 0 {
-		root, err := t.Root()
-		if err != nil {
-			return w.Tally, err
-		}
-		defer root.Close()
-		return w.Tally, w.grant(Grant{Path: "/", Access: Full | IoctlDev}, root)
-	}
 	for path := range pl.expand {
 		w.queue = append(w.queue, path)
 	}
 	slices.Sort(w.queue)
+	if len(w.queue) == 0 {
+		if err := w.everything(); err != nil {
+			return w.Tally, err
+		}
+	}
+	for _, r := range pl.Roots {
+		if err := w.root(r); err != nil {
+			return w.Tally, err
+		}
+	}
 	for len(w.queue) > 0 {
 		dir := w.queue[0]
 		w.queue = w.queue[1:]
@@ -72,6 +74,42 @@ type walk struct {
 	// expand and barred are the plan's, and what the walk itself splits.
 	expand map[string]pathcheck.ID
 	barred map[pathcheck.ID]string
+}
+
+// everything grants "/" as a whole.
+func (w *walk) everything() error {
+	root, err := w.tree.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	access := Full | IoctlDev
+	if w.scoped {
+		access = unwritable
+	}
+	return w.grant(Grant{Path: "/", Access: access}, root)
+}
+
+// root grants one writable root. One that stands above something hidden is
+// granted entry by entry, as "/" is.
+func (w *walk) root(r Root) error {
+	if _, ok := w.expand[r.Path]; ok {
+		return nil
+	}
+	node, err := pathcheck.Lookup(w.tree, r.Path)
+	if err != nil {
+		return fmt.Errorf("%s: %w (%w)", r.Key, ErrChanged, err)
+	}
+	defer node.Close()
+	id := node.Info().ID
+	switch {
+	case id != r.Info.ID || node.Info().Kind != r.Info.Kind:
+		return fmt.Errorf("%s: %w", r.Key, ErrChanged)
+	case w.above[id] && r.Info.Kind == pathcheck.Directory:
+		w.split(r.Path, id)
+		return nil
+	}
+	return w.grant(Grant{Path: r.Path, Access: r.Access}, node)
 }
 
 // entries grants what stands directly in dir.
@@ -147,8 +185,8 @@ func (w *walk) exposed(x Exposed) error {
 	if node.Info().ID != x.Info.ID {
 		return fmt.Errorf("%s: %w", x.Key, ErrChanged)
 	}
-	access := w.base(x.Path)
-	if by, ok := w.launch.Mounts.Of(x.Path); ok && kernelFS[by.FSType] && w.launch.EUID == 0 {
+	access := Full
+	if by, ok := w.launch.Mounts.Of(x.Path); w.launch.EUID == 0 && (ok && kernelFS[by.FSType] || inKernel(x.Path)) {
 		access = ReadOnly
 	}
 	switch node.Info().Kind {
@@ -175,12 +213,21 @@ func (w *walk) grant(g Grant, n pathcheck.Node) error {
 	return nil
 }
 
-// base returns what is granted on ordinary entries at path.
+// base returns what is granted on entries at path, ioctl on devices included.
 func (pl *Plan) base(path string) Access {
-	if pl.launch.EUID == 0 && (pathcheck.Within("/proc", path) || pathcheck.Within("/sys", path)) {
+	switch {
+	case pl.launch.EUID == 0 && inKernel(path):
 		return ReadOnly // a writable core_pattern starts programs outside the domain
+	case pl.scoped:
+		return unwritable | pl.zone(path)
+	default:
+		return Full | IoctlDev
 	}
-	return Full
+}
+
+// inKernel reports whether path is that of the kernel's own files.
+func inKernel(path string) bool {
+	return pathcheck.Within("/proc", path) || pathcheck.Within("/sys", path)
 }
 
 // access decides about one entry: the rights, or that it must be granted entry
@@ -194,10 +241,10 @@ func (w *walk) access(path string, n pathcheck.Node) (access Access, split bool)
 		if rawDevice(path, info) {
 			return 0, false
 		}
-		return device, false
+		return w.base(path) & device, false
 	case pathcheck.Directory:
 		if !pathcheck.Beneath("/dev", path) {
-			return w.base(path), false
+			return w.base(path) &^ IoctlDev, false
 		}
 		if rawDevice(path, info) {
 			return 0, false
@@ -205,9 +252,9 @@ func (w *walk) access(path string, n pathcheck.Node) (access Access, split bool)
 		if path != "/dev/pts" && path != "/dev/shm" && holdsRawDevice(path, n, maxDeviceDepth) {
 			return 0, true
 		}
-		return w.base(path) | IoctlDev, false
+		return w.base(path), false
 	default:
-		return w.base(path) & fileAccess, false
+		return w.base(path) & fileAccess &^ IoctlDev, false
 	}
 }
 

@@ -1,41 +1,109 @@
 package shim
 
 import (
+	"fmt"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
-// selfProtection lists what the program could change so that the next launch
-// is not confined, or its report is false: the shim, the directory it stands
-// in, the real program, the policy file and the report.
+// A stake is something that the program must not change: the next launch
+// would not be confined, or its report would be false.
+type stake struct {
+	what, path string
+	// limit is set for what is said and never refused.
+	limit bool
+}
+
+// stakes lists what holds up the next launch: the shim, the directory it
+// stands in, the real program, the policy file and the report.
+func (l *launch) stakes() []stake {
+	var out []stake
+	if me := absolute(cwd(), l.me.invoked); l.me.invoked != "" && me != "" {
+		out = append(out, stake{what: "the shim", path: me}, stake{what: "the directory of the shim", path: pathcheck.Parent(me)})
+	}
+	out = append(out, stake{what: "the real program", path: l.target.path})
+	if l.source.File != "" {
+		out = append(out, stake{what: "the policy file", path: l.source.File})
+	}
+	if l.out != nil && l.out.to.Path != "" {
+		out = append(out, stake{what: "the report", path: l.out.to.Path, limit: true})
+	}
+	return out
+}
+
+// selfProtection lists the stakes that the program could change.
 func (l *launch) selfProtection(pl *rules.Plan) []rules.Gap {
 	var gaps []rules.Gap
-	check := func(what, path string) {
-		loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
+	for _, s := range l.stakes() {
+		loc, err := pathcheck.Resolve(pathcheck.OS{}, s.path)
 		if err != nil || !loc.Exists || pl.Hides(loc.Path) {
-			return
+			continue
+		}
+		if _, writable := pl.WritableRoot(loc); l.policy.Scope == rules.ScopeWorkspace && !writable {
+			continue
 		}
 		dir := loc.Info.Kind == pathcheck.Directory
 		if dir && pl.Freezes(loc.Path) || !couldWrite(loc) {
-			return
+			continue
 		}
-		gaps = append(gaps, rules.Gap{What: "self-protection", Path: loc.Path, Why: "the program can write " + what, Limit: true})
-	}
-	if me := l.me.invoked; me != "" {
-		me = absolute(cwd(), me)
-		check("the shim", me)
-		check("the directory of the shim", pathcheck.Parent(me))
-	}
-	check("the real program", l.target.path)
-	if l.source.File != "" {
-		check("the policy file", l.source.File)
-	}
-	if l.out != nil && l.out.to.Path != "" {
-		check("the report", l.out.to.Path)
+		gaps = append(gaps, rules.Gap{What: "self-protection", Path: loc.Path, Why: "the program can write " + s.what, Limit: true})
 	}
 	return gaps
+}
+
+// protectItself refuses a launch of scope workspace whose writable roots hold
+// one of its stakes, or a symlink on the way to one.
+func (l *launch) protectItself(pl *rules.Plan) error {
+	if l.policy.Scope != rules.ScopeWorkspace {
+		return nil
+	}
+	for _, s := range l.stakes() {
+		loc, err := pathcheck.Resolve(pathcheck.OS{}, s.path)
+		if s.limit || err != nil || !loc.Exists {
+			continue
+		}
+		for _, path := range append(loc.Links, loc.Path) {
+			if root, ok := replaceable(pl, path); ok {
+				return &rules.Error{Key: "scope", Path: path, Msg: fmt.Sprintf("%s: the program could replace it, in the writable %q", s.what, root)}
+			}
+		}
+	}
+	return nil
+}
+
+// replaceable reports whether a file, or a directory above it, lies in a
+// writable root and could be written or renamed away by this user.
+func replaceable(pl *rules.Plan, path string) (root string, ok bool) {
+	for ; path != "/"; path = pathcheck.Parent(path) {
+		var at, dir unix.Stat_t
+		parent := pathcheck.Parent(path)
+		if unix.Lstat(path, &at) != nil || unix.Lstat(parent, &dir) != nil {
+			continue
+		}
+		if at.Mode&unix.S_IFMT == unix.S_IFREG {
+			if loc, err := pathcheck.Resolve(pathcheck.OS{}, path); err == nil && couldWrite(loc) {
+				if root, ok := pl.WritableRoot(loc); ok {
+					return root, true
+				}
+			}
+		}
+		loc, err := pathcheck.Resolve(pathcheck.OS{}, parent)
+		if err != nil || !couldWrite(loc) || pl.Freezes(loc.Path) {
+			continue
+		}
+		// In a sticky directory only the owners and root rename (inode(7)).
+		me := uint32(unix.Geteuid())
+		if dir.Mode&unix.S_ISVTX != 0 && me != 0 && me != at.Uid && me != dir.Uid {
+			continue
+		}
+		if root, ok := pl.WritableRoot(loc); ok {
+			return root, true
+		}
+	}
+	return "", false
 }
 
 // couldWrite reports whether this user may write the inode, or may give itself

@@ -54,6 +54,9 @@ func prove(pl *rules.Plan, hs held, rs *ruleset, path string) error {
 			return fmt.Errorf("exposed path %q: %w", x.Path, err)
 		}
 	}
+	if err := proveReadOnly(pl); err != nil {
+		return err
+	}
 	for _, p := range rs.needed {
 		if !rs.granted[p] {
 			return fmt.Errorf("%q, which the program needs to start, could not be granted", p)
@@ -61,6 +64,21 @@ func prove(pl *rules.Plan, hs held, rs *ruleset, path string) error {
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS); err != nil {
 		return fmt.Errorf("the program %q: %w", path, err)
+	}
+	return nil
+}
+
+// proveReadOnly tries to make a file outside the roots of scope workspace. The
+// file has no name (O_TMPFILE of open(2)), so nothing is left of it where the
+// confinement does not hold. Where permissions or the file system refuse
+// anyway, it says nothing.
+func proveReadOnly(pl *rules.Plan) error {
+	for _, dir := range pl.ReadOnly(pathcheck.OS{}, "/var/tmp", "/", "/home", "/tmp") {
+		fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		if err == nil {
+			unix.Close(fd)
+			return fmt.Errorf("%q can still be written", dir)
+		}
 	}
 	return nil
 }

@@ -29,7 +29,10 @@ type Report struct {
 	Mechanism string `json:"sandbox_mechanism"`
 	// Network is what is in force.
 	Network string `json:"sandbox_network"`
-	Warning string `json:"sandbox_warning,omitempty"`
+	// WritableDirs is what scope workspace leaves writable: the workspace,
+	// the policy's writable roots and the toolchain directories.
+	WritableDirs []string `json:"sandbox_writable_dirs,omitempty"`
+	Warning      string   `json:"sandbox_warning,omitempty"`
 
 	Landlock *LandlockReport `json:"landlock,omitempty"`
 

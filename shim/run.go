@@ -88,6 +88,7 @@ func (l *launch) run() error {
 		return err
 	}
 	l.env = rules.Apply(l.env, l.policy.Env)
+	l.env = rules.Apply(l.env, l.policy.ToolchainEnv(l.env))
 	if err := l.missesCommandCheck(); err != nil {
 		return err
 	}
@@ -208,6 +209,8 @@ func (l *launch) confine() error {
 		return err
 	}
 
+	l.makeToolchainDirs()
+
 	var err error
 	c := &confinement{}
 	if p.UsesLandlock() {
@@ -296,9 +299,11 @@ func (l *launch) restrict(c *confinement, k rules.Kernel) error {
 	switch {
 	case err == nil:
 		l.report.Mechanism, l.report.Landlock.Layers = mechanismLandlock, 1
-		// Only a domain freezes anything.
+		// Only a domain freezes anything, or makes anything but its roots
+		// read-only.
 		if c.plan != nil {
 			l.report.Frozen = c.frozen
+			l.report.WritableDirs = c.plan.WritableDirs()
 			if text := c.plan.CwdFrozen(); text != "" {
 				l.warn(text)
 			}
@@ -461,7 +466,11 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	l.step.is("looking up the policy's paths")
 	known := facts(l.env, l.target, mounts, l.policy)
 	known.Seen = &l.seen
+	l.aboutRoots(&known)
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
+		return nil, err
+	}
+	if err := l.protectItself(c.plan); err != nil {
 		return nil, err
 	}
 	if c.rules == nil {
@@ -544,6 +553,9 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	}
 	gaps = append(gaps, l.selfProtection(c.plan)...)
 	r.NotEnforced = append(r.NotEnforced, gaps...)
+	for _, text := range c.plan.Warnings {
+		l.warn(text)
+	}
 	l.log.Debug("planned", "hidden", r.Hidden, "exposed", r.Exposed, "frozen", c.frozen, "rules", tally.Grants)
 }
 

@@ -1,0 +1,184 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+)
+
+// A toolDir is one line of the tables of toolchain directories: where a tool
+// keeps what can be made again. The first place that is known counts. A place
+// begins with "$NAME", a variable that the tool reads, with "~/", or with "/";
+// what has no such beginning, because the variable is unset or blank or there
+// is no HOME, is not known. $GOPATH is a list, and each of its directories
+// counts.
+type toolDir struct {
+	tool   string
+	places []string
+	// make holds the permission bits with which a directory that is not there
+	// is made, 0 if it never is.
+	make uint32
+}
+
+func places(list ...string) []string { return list }
+
+// usualDirs are the directories of ToolchainUsual, in the order in which they
+// are reported.
+var usualDirs = []toolDir{
+	{"temp", places("$TMPDIR", "/tmp"), 0},
+	{"user caches", places("$XDG_CACHE_HOME", "~/.cache"), 0},
+	{"user caches", places("~/.cache"), 0o755},
+	{"go", places("$GOCACHE"), 0},
+	{"go", places("$GOMODCACHE", "$GOPATH/pkg", "~/go/pkg"), 0o755},
+	{"npm", places("~/.npm"), 0},
+	{"cargo", places("~/.cargo/registry"), 0},
+	{"cargo", places("~/.cargo/git"), 0},
+	{"go", places("$GOTMPDIR"), 0},
+}
+
+// A wanted is a place that a table of toolchain directories names for one
+// launch.
+type wanted struct {
+	// path is absolute; symlinks are followed.
+	path string
+	// from is the variable that names it, or "".
+	from string
+	make uint32
+}
+
+// toolchainDirs returns what the environment makes of the policy's toolchain
+// directories, and what is wrong with it.
+func toolchainDirs(mode ToolchainMode, env []string) (list []wanted, warnings []string) {
+	var table []toolDir
+	switch mode {
+	case ToolchainUsual:
+		table = usualDirs
+	case ToolchainLeaves:
+		table = leafDirs
+	}
+	for _, d := range table {
+		for _, place := range d.places {
+			found, relative := locate(place, env)
+			for _, w := range relative {
+				if w = "the environment variable " + w + " holds a relative path, which makes nothing writable"; !slices.Contains(warnings, w) {
+					warnings = append(warnings, w)
+				}
+			}
+			for i, w := range found {
+				if w.make = d.make; i > 0 {
+					w.make = 0
+				}
+				list = append(list, w)
+			}
+			if len(found)+len(relative) > 0 {
+				break
+			}
+		}
+	}
+	return list, warnings
+}
+
+// locate returns the absolute paths of a place of a table; relative holds the
+// names of variables that give a relative one.
+func locate(place string, env []string) (found []wanted, relative []string) {
+	if place[0] == '/' {
+		return []wanted{{path: place}}, nil
+	}
+	name, rest, _ := strings.Cut(strings.TrimPrefix(place, "$"), "/")
+	if place[0] == '~' {
+		name = "HOME"
+	}
+	value, _ := lookupEnv(env, name)
+	values := []string{value}
+	if name == "GOPATH" {
+		values = strings.Split(value, ":")
+	}
+	for _, v := range values {
+		switch {
+		case Blank(v):
+		case v[0] == '/':
+			w := wanted{path: v}
+			if rest != "" {
+				w.path = strings.TrimRight(v, "/") + "/" + rest
+			}
+			if name != "HOME" {
+				w.from = name
+			}
+			found = append(found, w)
+		case name != "HOME":
+			relative = append(relative, name)
+		}
+	}
+	return found, relative
+}
+
+// lookupEnv returns the first value of a variable, as getenv(3) does.
+func lookupEnv(env []string, name string) (value string, ok bool) {
+	for _, s := range env {
+		if v, found := strings.CutPrefix(s, name+"="); found {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// ownedTemp is the temp directory in a cache root that the harness owns.
+const ownedTemp = "tmp"
+
+// ownedVars points the tools into a cache root that the harness owns. In a
+// value, "%" stands for the root.
+var ownedVars = []EnvVar{
+	{"BUNDLE_USER_CACHE", "%/bundler"},
+	{"BUN_INSTALL_CACHE_DIR", "%/bun"},
+	{"CARGO_HOME", "%/cargo"},
+	{"CCACHE_DIR", "%/ccache"},
+	{"COMPOSER_CACHE_DIR", "%/composer"},
+	{"COREPACK_HOME", "%/corepack"},
+	{"DENO_DIR", "%/deno"},
+	{"GEM_SPEC_CACHE", "%/gem"},
+	{"GOCACHE", "%/go-build"},
+	{"GOMODCACHE", "%/go-mod"},
+	{"GOTMPDIR", "%/" + ownedTemp},
+	{"GRADLE_USER_HOME", "%/gradle"},
+	{"MAVEN_ARGS", "-Dmaven.repo.local=%/maven"}, // from Maven 3.9
+	{"MAVEN_USER_HOME", "%/maven-wrapper"},
+	{"NUGET_HTTP_CACHE_PATH", "%/nuget-http"},
+	{"NUGET_PACKAGES", "%/nuget"},
+	{"NUGET_PLUGINS_CACHE_PATH", "%/nuget-plugins"},
+	{"PIP_CACHE_DIR", "%/pip"},
+	{"PLAYWRIGHT_BROWSERS_PATH", "%/playwright"},
+	{"PNPM_HOME", "%/pnpm"},
+	{"POETRY_CACHE_DIR", "%/poetry"},
+	{"SCCACHE_DIR", "%/sccache"},
+	{"TMPDIR", "%/" + ownedTemp},
+	{"UV_CACHE_DIR", "%/uv"},
+	{"XDG_CACHE_HOME", "%/cache"},
+	{"YARN_CACHE_FOLDER", "%/yarn"},
+	{"YARN_GLOBAL_FOLDER", "%/yarn-berry"},
+	{"npm_config_cache", "%/npm"},
+}
+
+// ToolchainEnv returns the variables that point the tools into the cache root
+// of {"owned": …}. What the policy's own env names is left to it. env is the
+// environment of the program so far: MAVEN_ARGS is not replaced but added to.
+func (p *Policy) ToolchainEnv(env []string) EnvChange {
+	var c EnvChange
+	if p.Scope != ScopeWorkspace || p.Toolchain.Mode != ToolchainOwned {
+		return c
+	}
+	for _, v := range ownedVars {
+		if slices.Contains(p.Env.Unset, v.Name) || slices.ContainsFunc(p.Env.Set, func(s EnvVar) bool { return s.Name == v.Name }) {
+			continue
+		}
+		v.Value = strings.ReplaceAll(v.Value, "%", p.Toolchain.Owned)
+		if old, ok := lookupEnv(env, v.Name); ok && v.Name == "MAVEN_ARGS" && !Blank(old) {
+			v.Value = old + " " + v.Value
+		}
+		c.Set = append(c.Set, v)
+	}
+	return c
+}
+
+// ownedDirs returns the directories of a cache root that must be there.
+func ownedDirs(root string) []string { return []string{root, pathcheck.Join(root, ownedTemp)} }

@@ -1,0 +1,71 @@
+package shim
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+)
+
+// aboutRoots adds what the compiler must know to choose the writable roots of
+// scope workspace. Both the launcher's HOME and the program's are guarded: a
+// policy that sets another one does not give up the first.
+func (l *launch) aboutRoots(known *rules.Launch) {
+	known.Env = l.env
+	for _, env := range [][]string{l.start.Envp, l.env} {
+		if home, ok := getenv(env, "HOME"); ok && len(home) > 0 && home[0] == '/' {
+			known.Homes = append(known.Homes, home)
+		}
+	}
+	for _, path := range []string{l.me.path, l.me.invoked} {
+		if path = absolute(known.Cwd, path); len(path) > 1 {
+			known.Shims = append(known.Shims, path)
+		}
+	}
+}
+
+// makeToolchainDirs makes the directories that tools expect to be able to
+// write. One that cannot be made is left out: nothing depends on it but the
+// tool, which says so itself.
+func (l *launch) makeToolchainDirs() {
+	if l.policy.Scope != rules.ScopeWorkspace {
+		return
+	}
+	l.step.is("making the toolchain directories")
+	known := facts(l.env, l.target, nil, l.policy)
+	l.aboutRoots(&known)
+	for _, dir := range rules.Missing(l.policy, known, pathcheck.OS{}) {
+		if err := makeBeneath(dir); err != nil {
+			l.log.Debug("toolchain directory not made", "path", dir.Path, "error", err.Error())
+		}
+	}
+}
+
+// makeBeneath makes one directory in the other, from one that is known by its
+// identity, and follows no symlink that has come up since.
+func makeBeneath(dir rules.MissingDir) error {
+	node, err := pathcheck.Lookup(pathcheck.OS{}, dir.Above.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { node.Close() }()
+	if node.Info().ID != dir.Above.ID {
+		return rules.ErrChanged
+	}
+	for _, name := range dir.Names {
+		fd, _ := pathcheck.FD(node)
+		if err := unix.Mkdirat(fd, name, dir.Mode); err != nil && err != unix.EEXIST {
+			return err
+		}
+		next, err := node.Open(name)
+		if err != nil {
+			return err
+		}
+		node.Close()
+		node = next
+		if node.Info().Kind != pathcheck.Directory {
+			return unix.ENOTDIR
+		}
+	}
+	return nil
+}
