@@ -24,6 +24,7 @@ var helpText = map[string]string{
   install-shim status [--json] [PATH...]              what stands where, and does it work
   install-shim run [--policy FILE] -- COMMAND...      one confined launch, nothing installed
   install-shim policy eval-hide ...                   print a policy that hides graders
+  install-shim probe [--policy FILE] [--target NAME]  try whether a policy holds
   install-shim version
   install-shim help COMMAND                           options and examples
 
@@ -145,6 +146,7 @@ Examples:
   echo '{"version":1,"hidden":["/srv/secrets"]}' | install-shim run --policy - -- make test
 `,
 	"policy": policyHelp,
+	"probe":  probeHelp,
 	"version": `install-shim version
 
 Prints the version of install-shim.

@@ -20,6 +20,13 @@ const (
 )
 
 func main() {
+	if os.Getenv(helperEnv) != "" {
+		if err := probeHelper(os.Stdin, os.Stdout); err != nil {
+			voice{out: os.Stdout, err: os.Stderr}.fail(err)
+			os.Exit(exitFailed)
+		}
+		os.Exit(exitOK)
+	}
 	// One thread makes all changes, so that a trace shows them in their order.
 	runtime.LockOSThread()
 	a := &admin{
@@ -53,6 +60,8 @@ func (a *admin) main(args []string) int {
 		err = a.status(args)
 	case "run":
 		return a.run(args)
+	case "probe":
+		return a.probe(args)
 	case "policy":
 		err = a.policy(args)
 	case "version", "--version", "-version":

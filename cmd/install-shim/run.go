@@ -109,6 +109,15 @@ func (a *admin) policyFor(file string) (*rules.Policy, []string, error) {
 }
 
 func (a *admin) readPolicy(file string) (*rules.Policy, error) {
+	text, err := a.readAll(file)
+	if err != nil {
+		return nil, err
+	}
+	return rules.Parse(text)
+}
+
+// readAll reads the text of a policy from a file, or from standard input for "-".
+func (a *admin) readAll(file string) ([]byte, error) {
 	in := a.stdin
 	if file != "-" {
 		f, err := os.Open(file)
@@ -123,7 +132,7 @@ func (a *admin) readPolicy(file string) (*rules.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: read: %w", show(file), bare(err))
 	}
-	return rules.Parse(text)
+	return text, nil
 }
 
 // commandPath returns the absolute path of the real program that a command
