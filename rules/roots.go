@@ -215,6 +215,11 @@ func (f *rootFinder) guards() guards {
 			return
 		}
 		g.paths = append(g.paths, guarded{loc.Path, what})
+		if aliases, _ := f.launch.Mounts.Aliases(loc.Path); loc.Path != "/" {
+			for _, a := range aliases {
+				g.paths = append(g.paths, guarded{a.Path, what})
+			}
+		}
 		if loc.Exists && loc.Info.Kind == pathcheck.Directory {
 			g.ids[loc.Info.ID] = what
 		}

@@ -48,7 +48,8 @@ type wanted struct {
 }
 
 // toolchainDirs returns what the environment makes of the policy's toolchain
-// directories, and what is wrong with it.
+// directories, and what is wrong with it. In the variables of the many tools of
+// ToolchainLeaves a relative path is nothing unusual: it means the project.
 func toolchainDirs(mode ToolchainMode, env []string) (list []wanted, warnings []string) {
 	var table []toolDir
 	switch mode {
@@ -60,9 +61,10 @@ func toolchainDirs(mode ToolchainMode, env []string) (list []wanted, warnings []
 	for _, d := range table {
 		for _, place := range d.places {
 			found, relative := locate(place, env)
-			for _, w := range relative {
-				if w = "the environment variable " + w + " holds a relative path, which makes nothing writable"; !slices.Contains(warnings, w) {
-					warnings = append(warnings, w)
+			for _, name := range relative {
+				text := "the environment variable " + name + " holds a relative path, which makes nothing writable"
+				if mode == ToolchainUsual && !slices.Contains(warnings, text) {
+					warnings = append(warnings, text)
 				}
 			}
 			for i, w := range found {

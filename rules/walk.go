@@ -35,7 +35,7 @@ type Tally struct {
 //
 // If a directory is not the one that [Prepare] saw, the error is [ErrChanged].
 func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
-	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred)}
+	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred), rooted: map[string]bool{}}
 	for path := range pl.expand {
 		w.queue = append(w.queue, path)
 	}
@@ -74,6 +74,8 @@ type walk struct {
 	// expand and barred are the plan's, and what the walk itself splits.
 	expand map[string]pathcheck.ID
 	barred map[pathcheck.ID]string
+	// rooted holds the paths of the roots that have their grant.
+	rooted map[string]bool
 }
 
 // everything grants "/" as a whole.
@@ -109,6 +111,7 @@ func (w *walk) root(r Root) error {
 		w.split(r.Path, id)
 		return nil
 	}
+	w.rooted[r.Path] = true
 	return w.grant(Grant{Path: r.Path, Access: r.Access}, node)
 }
 
@@ -140,8 +143,8 @@ func (w *walk) entries(dir string) error {
 
 func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	path := pathcheck.Join(dirPath, name)
-	if _, ok := w.expand[path]; ok || w.Plan.hidden[path] {
-		return nil // has its own turn, or none
+	if _, ok := w.expand[path]; ok || w.Plan.hidden[path] || w.rooted[path] {
+		return nil // has or had its own turn, or none
 	}
 	node, err := dir.Open(name)
 	if err != nil {

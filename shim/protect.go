@@ -18,7 +18,7 @@ type stake struct {
 }
 
 // stakes lists what holds up the next launch: the shim, the directory it
-// stands in, the real program, the policy file and the report.
+// stands in, the real program, the policy file, the profile and the report.
 func (l *launch) stakes() []stake {
 	var out []stake
 	if me := absolute(cwd(), l.me.invoked); l.me.invoked != "" && me != "" {
@@ -27,6 +27,9 @@ func (l *launch) stakes() []stake {
 	out = append(out, stake{what: "the real program", path: l.target.path})
 	if l.source.File != "" {
 		out = append(out, stake{what: "the policy file", path: l.source.File})
+	}
+	if l.policy.ProfileFile != "" {
+		out = append(out, stake{what: "the profile", path: l.policy.ProfileFile})
 	}
 	if l.out != nil && l.out.to.Path != "" {
 		out = append(out, stake{what: "the report", path: l.out.to.Path, limit: true})
