@@ -15,6 +15,33 @@ type Kernel struct {
 	Unavailable string
 	// NoSeccomp says why a seccomp filter cannot be loaded, "" if it can.
 	NoSeccomp string
+
+	// What follows is asked when a policy isolates from /proc.
+
+	// PrivateProc is set when the launch has a /proc that shows its own
+	// domain only; NoPrivateProc says why it has none.
+	PrivateProc   bool
+	NoPrivateProc string
+	// ProcElsewhere is where another proc file system shows all processes.
+	ProcElsewhere string
+	// ProcCapabilities is set when the program keeps CAP_SYS_ADMIN or
+	// CAP_PERFMON, with which it may read what Landlock's domain protects.
+	ProcCapabilities bool
+}
+
+// procHidden says why other processes are not hidden by a private /proc, or "".
+func (k Kernel) procHidden() string {
+	switch {
+	case k.ABI == 0:
+		return "Landlock is not available: " + k.Unavailable
+	case !k.PrivateProc && k.NoPrivateProc == "":
+		return "no private /proc was made"
+	case !k.PrivateProc:
+		return "no private /proc: " + k.NoPrivateProc
+	case k.ProcElsewhere != "":
+		return "another proc file system is mounted at " + quote(k.ProcElsewhere)
+	}
+	return ""
 }
 
 // An Enforcement is one thing that holds for the launch, and by what.
@@ -58,6 +85,9 @@ type promise struct {
 	limit bool
 	// why is the reason of a limit that no kernel lifts.
 	why string
+	// hold, where the means depends on the launch, takes the place of by and
+	// abi: by what it holds, or why not.
+	hold func(Kernel) (by, why string)
 }
 
 const never = 1 << 30
@@ -74,6 +104,7 @@ func hides(p *Policy) bool         { return len(p.Hidden) > 0 }
 func scopesWrites(p *Policy) bool  { return p.Scope == ScopeWorkspace }
 func deniesNetwork(p *Policy) bool { return p.Network.Mode == NetworkDeny }
 func limitsPorts(p *Policy) bool   { return p.Network.Mode == NetworkPorts }
+func audits(p *Policy) bool        { return p.Audit && p.UsesLandlock() }
 func isolates(what Isolation) func(*Policy) bool {
 	return func(p *Policy) bool { return p.Isolate.Has(what) }
 }
@@ -114,6 +145,10 @@ var promises = []promise{
 	{key: "network", asks: deniesNetwork, what: "network", by: BySeccomp},
 	{key: "network", asks: deniesNetwork, what: "network-tcp", by: ByLandlock, abi: 4, limit: true},
 	{
+		key: "network", asks: (*Policy).ConfinesNetwork, what: "network-services", abi: never, limit: true,
+		why: "unix sockets stay, so a service that can be asked over one may send for the program",
+	},
+	{
 		key: "network", asks: func(p *Policy) bool { return limitsPorts(p) && p.Network.ConnectTCP != nil },
 		what: "connect-tcp", by: ByLandlock, abi: 4,
 	},
@@ -139,12 +174,35 @@ var promises = []promise{
 	},
 	{key: "isolate", asks: isolates(IsolateAbstractUnix), what: "abstract-unix", by: ByLandlock, abi: 6},
 	{key: "isolate", asks: isolates(IsolateUnixSockets), what: "unix-sockets", by: BySeccomp},
+	{key: "isolate", asks: isolates(IsolateUnixSockets), what: "unix-sockets-by-path", by: ByLandlock, abi: 9, limit: true},
+	{key: "isolate", asks: isolates(IsolateProc), what: "proc", hold: holdProc},
+	{key: "isolate", asks: isolates(IsolateProc), what: "proc-visibility", limit: true, hold: func(k Kernel) (by, why string) {
+		return ByMountNamespace, k.procHidden()
+	}},
 	{key: "isolate", asks: isolates(IsolateTTY), what: "tty", by: BySeccomp},
+	{
+		key: "isolate", asks: isolates(IsolateTTY), what: "terminal", abi: never, limit: true,
+		why: "an inherited terminal can be read, written to and set",
+	},
+	{key: "audit", asks: audits, what: "audit", by: ByLandlock, abi: 7, limit: true},
 
 	{
 		key: "commandCheck", asks: (*Policy).ChecksCommand, what: "command", abi: never, limit: true,
 		why: "what a command string does is not known before it runs; the check is advice, the boundary is what confines the program",
 	},
+}
+
+// holdProc: Landlock answers whoever asks for the contents of a process outside
+// by the rules of ptrace; the kernel does not ask when the asker has one of two
+// capabilities (mm_access).
+func holdProc(k Kernel) (by, why string) {
+	if k.ABI > 0 && !k.ProcCapabilities {
+		return ByLandlock, ""
+	}
+	if why = k.procHidden(); why != "" && k.ProcCapabilities {
+		why = "CAP_SYS_ADMIN or CAP_PERFMON is kept, and " + why
+	}
+	return ByMountNamespace, why
 }
 
 // Assess says what of p holds on kernel k and what does not. It speaks of what
@@ -154,9 +212,12 @@ func Assess(p *Policy, k Kernel) (held []Enforcement, gaps []Gap) {
 		if !pr.asks(p) {
 			continue
 		}
-		why := pr.missing(k)
+		by, why := pr.by, pr.missing(k)
+		if pr.hold != nil {
+			by, why = pr.hold(k)
+		}
 		if why == "" {
-			held = append(held, Enforcement{What: pr.what, By: pr.by})
+			held = append(held, Enforcement{What: pr.what, By: by})
 			continue
 		}
 		gaps = append(gaps, Gap{What: pr.what, Why: why, Limit: pr.limit})
@@ -184,12 +245,13 @@ func (pr promise) missing(k Kernel) string {
 }
 
 // Lose moves what Landlock was to hold from held to gaps, for a launch that
-// could not enter a domain.
+// could not enter a domain. A private /proc hides nothing without one.
 func Lose(held []Enforcement, gaps []Gap, why string) ([]Enforcement, []Gap) {
+	byDomain := func(e Enforcement) bool { return e.By == ByLandlock || e.By == ByMountNamespace }
 	for _, e := range held {
-		if e.By == ByLandlock {
+		if byDomain(e) {
 			gaps = append(gaps, Gap{What: e.What, Why: why})
 		}
 	}
-	return slices.DeleteFunc(held, func(e Enforcement) bool { return e.By == ByLandlock }), gaps
+	return slices.DeleteFunc(held, byDomain), gaps
 }

@@ -84,10 +84,10 @@ func probedDescriptors() ([]int, error) {
 // closeDescriptors closes the inherited descriptors above 2 that the policy
 // does not leave open or that lead around it, and lists them; those on 0 to 2
 // that do stay open and are listed too.
-func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan) ([]Descriptor, error) {
+func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) ([]Descriptor, error) {
 	var out []Descriptor
 	for _, fd := range fds {
-		why, text := reasonToClose(fd, p, pl)
+		why, text := reasonToClose(fd, p, pl, k)
 		if why == "" {
 			continue
 		}
@@ -102,17 +102,25 @@ func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan) ([]Descriptor,
 	return out, nil
 }
 
-func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan) (why, text string) {
+func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why, text string) {
 	text, _ = readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return "cannot be examined: " + err.Error(), text
 	}
+	kind := st.Mode & unix.S_IFMT
 	switch {
-	case strings.HasPrefix(text, "anon_inode:[io_uring]"):
+	case kind == 0 && isRing(fd, text):
 		return "an io_uring made outside the confinement works around it", text
-	case st.Mode&unix.S_IFMT == unix.S_IFSOCK && p.ConfinesNetwork() && !isUnixSocket(fd):
+	case kind == unix.S_IFSOCK && p.ConfinesNetwork() && !isUnixSocket(fd):
 		return "a socket that can reach a network", text
+	case kind == unix.S_IFSOCK && p.Isolate.Has(rules.IsolateUnixSockets) && isUnixSocket(fd) && !isBound(fd):
+		return "a unix socket that can reach any other", text
+	}
+	if p.Isolate.Has(rules.IsolateProc) {
+		if why := showsProcesses(fd, kind, &st, text, k); why != "" {
+			return why, text
+		}
 	}
 	if pl != nil {
 		if hidden, ok := leadsToHidden(fd, &st, text, pl); ok {
@@ -136,6 +144,58 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan) (why, text string) {
 func isUnixSocket(fd int) bool {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	return err == nil && domain == unix.AF_UNIX
+}
+
+// isBound reports whether a unix socket serves one peer or waits for some: it
+// can be connected to nothing else (unix(7)). One for datagrams always can.
+func isBound(fd int) bool {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind == unix.SOCK_DGRAM {
+		return false
+	}
+	if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens == 1 {
+		return true
+	}
+	_, err = unix.Getpeername(fd)
+	return err == nil
+}
+
+// isRing reports whether the descriptor of an anonymous inode is an io_uring.
+// Where there is no /proc to tell, the ring itself is asked for something that
+// needs an argument; everything else answers EOPNOTSUPP.
+func isRing(fd int, text string) bool {
+	if text != "" {
+		return strings.HasPrefix(text, "anon_inode:[io_uring]")
+	}
+	const registerProbe = 8
+	_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_REGISTER, uintptr(fd), registerProbe, 0, 0, 0, 0)
+	return errno != unix.EOPNOTSUPP
+}
+
+// showsProcesses says by which way around /proc a descriptor leads to processes
+// outside, or "".
+func showsProcesses(fd int, kind uint32, st *unix.Stat_t, text string, k rules.Kernel) string {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err == nil && fs.Type == unix.PROC_SUPER_MAGIC {
+		var proc unix.Stat_t
+		if err := unix.Stat("/proc", &proc); err != nil || proc.Dev != st.Dev {
+			return "leads to another instance of /proc"
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(text, "/proc/"), "/")
+		if pid, err := strconv.Atoi(name); err == nil && pid != unix.Getpid() {
+			return "leads to another process in /proc"
+		}
+	}
+	switch {
+	case !k.PrivateProc:
+	case kind == unix.S_IFDIR:
+		// Its ".." and what is mounted beneath are those of the namespace in
+		// which it was opened.
+		return "a directory from which the outer /proc can be reached"
+	case strings.HasPrefix(text, "mnt:["):
+		return "the outer mount namespace"
+	}
+	return ""
 }
 
 // leadsToHidden reports whether a descriptor stands at a hidden location or

@@ -21,6 +21,10 @@ const knownABI = 9
 type ruleset struct {
 	fd      int
 	handled rules.Access
+	// withheld is what no rule grants.
+	withheld rules.Access
+	// flags are for restrict.
+	flags uint32
 	// needed holds the real paths of what must be granted for the program to
 	// start; granted those of them that a rule covers.
 	needed  []string
@@ -36,6 +40,16 @@ func newRuleset(p *rules.Policy, k rules.Kernel) (*ruleset, error) {
 	if p.ConfinesFiles() {
 		rs.handled = rules.Handled(abi)
 		attr.HandledAccessFS = uint64(rs.handled)
+	}
+	if p.Isolate.Has(rules.IsolateUnixSockets) {
+		rs.withheld = rules.ResolveUnix
+	}
+	if abi >= 7 {
+		// What the shim itself tries is no news.
+		rs.flags = ll.FlagRestrictSelfLogSameExecOff
+		if p.Audit {
+			rs.flags |= ll.FlagRestrictSelfLogNewExecOn
+		}
 	}
 	if abi >= 4 {
 		attr.HandledAccessNet = handledNetwork(p.Network)
@@ -105,7 +119,7 @@ func (rs *ruleset) Grant(g rules.Grant, n pathcheck.Node) error {
 	if !ok {
 		return errors.New("not a node of this file system")
 	}
-	access := g.Access & rs.handled
+	access := g.Access & rs.handled &^ rs.withheld
 	if access == 0 {
 		return nil
 	}
@@ -127,7 +141,7 @@ func (rs *ruleset) Grant(g rules.Grant, n pathcheck.Node) error {
 // restrict puts the calling thread into the domain of the ruleset. It must be
 // the thread that calls execve, for that one alone survives.
 func (rs *ruleset) restrict() error {
-	err := ll.LandlockRestrictSelf(rs.fd, 0)
+	err := ll.LandlockRestrictSelf(rs.fd, rs.flags)
 	if errors.Is(err, unix.E2BIG) {
 		return errTooManyLayers
 	}

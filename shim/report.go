@@ -2,6 +2,7 @@ package shim
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +98,15 @@ func (r *Report) filtered(p *rules.Policy) {
 	}
 	if p.ConfinesNetwork() {
 		r.Network = string(p.Network.Mode)
+	}
+}
+
+// lose takes back what was said to hold by one means.
+func (r *Report) lose(what, by, why string) {
+	was := len(r.Enforced)
+	r.Enforced = slices.DeleteFunc(r.Enforced, func(e rules.Enforcement) bool { return e.What == what && e.By == by })
+	if len(r.Enforced) < was {
+		r.NotEnforced = append(r.NotEnforced, rules.Gap{What: what, Why: why})
 	}
 }
 

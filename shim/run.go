@@ -199,6 +199,8 @@ func (l *launch) confine() error {
 	}
 	p, r := l.policy, l.report
 	kernel := probe()
+	// Before anything else looks at mounts.
+	isolateProc(p, &kernel)
 	r.Enforced, r.NotEnforced = assess(p, kernel, r.NotEnforced)
 	if err := l.demand(r.NotEnforced, kernel); err != nil {
 		return err
@@ -226,7 +228,7 @@ func (l *launch) confine() error {
 	}
 	// What the launcher left open is judged by the plan, and before it could
 	// be of use to anybody.
-	if r.Descriptors, err = closeDescriptors(l.foreign(), p, c.plan); err != nil {
+	if r.Descriptors, err = closeDescriptors(l.foreign(), p, c.plan, kernel); err != nil {
 		return fail("descriptors", err)
 	}
 	if err := l.dropPrivileges(); err != nil {
@@ -349,6 +351,9 @@ func (l *launch) prove(c *confinement) error {
 			}
 		}
 		if err := c.mountsUnchanged(); err != nil {
+			return err
+		}
+		if err := proveProc(l.report.Enforced); err != nil {
 			return err
 		}
 	}
@@ -582,6 +587,7 @@ func (l *launch) dropPrivileges() error {
 			return fail("confinement", err)
 		}
 		r.NotEnforced = append(r.NotEnforced, rules.Gap{What: "capabilities", Why: err.Error()})
+		r.lose("proc", rules.ByLandlock, "capabilities are kept: "+err.Error())
 		l.warn("capabilities are kept: " + err.Error())
 		return nil
 	}

@@ -1,0 +1,243 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+)
+
+// isolateProc puts this thread into a mount namespace of its own with a /proc
+// that shows only the processes that it may trace, which in a Landlock domain
+// are those of the domain, and tells k how that went. The old /proc stays where
+// anything of it cannot be carried over: a container's masks stand there.
+//
+// It comes before everything that looks at mounts. What is mounted outside
+// later still arrives inside, nothing inside gets out.
+func isolateProc(p *rules.Policy, k *rules.Kernel) {
+	if !p.Isolate.Has(rules.IsolateProc) {
+		return
+	}
+	c, err := readCapabilities()
+	if err != nil {
+		k.ProcCapabilities, k.NoPrivateProc = true, err.Error()
+		return
+	}
+	k.ProcCapabilities = p.Capabilities == rules.CapabilitiesKeep &&
+		(c.permitted|c.inheritable)&(1<<unix.CAP_SYS_ADMIN|1<<unix.CAP_PERFMON) != 0
+	switch {
+	case k.ABI == 0:
+		k.NoPrivateProc = "Landlock is not available: " + k.Unavailable
+	case c.effective&(1<<unix.CAP_SYS_ADMIN) == 0:
+		k.NoPrivateProc = "it needs CAP_SYS_ADMIN"
+	default:
+		elsewhere, err := privateProc()
+		if err != nil {
+			k.NoPrivateProc = err.Error()
+			return
+		}
+		k.PrivateProc, k.ProcElsewhere = true, elsewhere
+	}
+}
+
+// maxSubmounts bounds the descriptors that are open while /proc is replaced.
+const maxSubmounts = 40
+
+// privateProc mounts the new /proc. After an error the old one is in place,
+// perhaps in a mount namespace of its own. It returns the place of another proc
+// file system, or "".
+func privateProc() (elsewhere string, err error) {
+	// The new one will show this process's pid namespace.
+	if self, err := readlink("/proc/self"); err != nil || self != strconv.Itoa(unix.Getpid()) {
+		return "", errors.New("/proc is missing or belongs to another pid namespace")
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return "", fmt.Errorf("unshare: %w", err)
+	}
+	// Before anything is mounted, or it would be mounted outside, too.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return "", fmt.Errorf("take / out of the propagation of mounts: %w", err)
+	}
+	table, err := mountTable()
+	if err != nil {
+		return "", err
+	}
+	old, subs, elsewhere, err := findProc(table)
+	if err != nil {
+		return "", err
+	}
+	carried := make([]int, 0, len(subs))
+	defer func() {
+		for _, fd := range carried {
+			unix.Close(fd)
+		}
+	}()
+	for _, s := range subs {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, s.Point,
+			unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+		if err != nil {
+			return "", fmt.Errorf("carry over %q: %w", s.Point, err)
+		}
+		carried = append(carried, fd)
+	}
+	fresh, err := newProc(old)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fresh)
+	if err := attach(fresh, "/proc"); err != nil {
+		return "", fmt.Errorf("mount on /proc: %w", err)
+	}
+	err = func() error {
+		for i, s := range subs {
+			if err := attach(carried[i], s.Point); err != nil {
+				return fmt.Errorf("carry over %q: %w", s.Point, err)
+			}
+		}
+		return reenter()
+	}()
+	if err != nil {
+		if undo := unix.Unmount("/proc", unix.MNT_DETACH); undo != nil {
+			return "", fmt.Errorf("%w, and the old /proc is covered: %w", err, undo)
+		}
+		return "", err
+	}
+	return elsewhere, nil
+}
+
+func mountTable() (pathcheck.Mounts, error) {
+	w, absent, err := watchMounts()
+	if err != nil {
+		return nil, err
+	}
+	if absent {
+		return nil, errors.New("/proc is not mounted")
+	}
+	defer w.close()
+	return w.read()
+}
+
+// findProc returns the mount that /proc shows, what is mounted directly on it,
+// and the place of another proc file system, or "".
+func findProc(table pathcheck.Mounts) (old pathcheck.Mount, subs pathcheck.Mounts, elsewhere string, err error) {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, "/proc", unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st); err != nil {
+		return old, nil, "", fmt.Errorf("statx: %w", err)
+	}
+	seen := map[string]bool{}
+	for _, m := range table {
+		switch {
+		case st.Mask&unix.STATX_MNT_ID != 0 && uint64(m.ID) == st.Mnt_id:
+			old = m
+		case m.FSType == "proc" && !pathcheck.Within("/proc", m.Point):
+			elsewhere = m.Point
+		}
+	}
+	if old.FSType != "proc" || old.Root != "/" || old.Point != "/proc" {
+		return old, nil, "", errors.New("/proc is not the mount point of a whole proc file system")
+	}
+	for _, m := range table {
+		// Of mounts on one place the last is seen, and carries what stands on it.
+		if m.Parent == old.ID && !seen[m.Point] {
+			seen[m.Point] = true
+			subs = append(subs, m)
+		}
+	}
+	if len(subs) > maxSubmounts {
+		return old, nil, "", fmt.Errorf("%d file systems are mounted on /proc", len(subs))
+	}
+	return old, subs, elsewhere, nil
+}
+
+// newProc makes a detached mount of a new proc file system with the options of
+// the old one.
+func newProc(old pathcheck.Mount) (int, error) {
+	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("fsopen: %w", err)
+	}
+	defer unix.Close(fs)
+	for opt := range strings.SplitSeq(old.Super, ",") {
+		name, value, _ := strings.Cut(opt, "=")
+		switch name {
+		case "gid", "subset":
+			err = unix.FsconfigSetString(fs, name, value)
+		case "ro":
+			err = unix.FsconfigSetFlag(fs, name)
+		case "rw", "hidepid", "seclabel":
+		default:
+			err = errors.ErrUnsupported
+		}
+		if err != nil {
+			return -1, fmt.Errorf("carry over the option %q of /proc: %w", opt, err)
+		}
+	}
+	if err := unix.FsconfigSetString(fs, "hidepid", "ptraceable"); err != nil {
+		return -1, fmt.Errorf("fsconfig hidepid: %w", err)
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, fmt.Errorf("fsconfig: %w", err)
+	}
+	attributes := 0
+	for opt := range strings.SplitSeq(old.Options, ",") {
+		attributes |= mountAttributes[opt]
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes)
+	if err != nil {
+		return -1, fmt.Errorf("fsmount: %w", err)
+	}
+	return fd, nil
+}
+
+// mountAttributes are the options of a mount that take something away.
+var mountAttributes = map[string]int{
+	"ro": unix.MOUNT_ATTR_RDONLY, "nosuid": unix.MOUNT_ATTR_NOSUID, "nodev": unix.MOUNT_ATTR_NODEV,
+	"noexec": unix.MOUNT_ATTR_NOEXEC, "noatime": unix.MOUNT_ATTR_NOATIME, "nodiratime": unix.MOUNT_ATTR_NODIRATIME,
+	"nosymfollow": unix.MOUNT_ATTR_NOSYMFOLLOW,
+}
+
+func attach(mount int, path string) error {
+	return unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// reenter goes to the current directory by its path, if it is one of the old
+// /proc.
+func reenter() error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(".", &fs); err == nil && fs.Type != unix.PROC_SUPER_MAGIC {
+		return nil
+	}
+	dir, err := unix.Getwd()
+	if err == nil {
+		err = unix.Chdir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("go to the current directory again: %w", err)
+	}
+	return nil
+}
+
+// proveProc tries to look into the launcher, which is outside.
+func proveProc(held []rules.Enforcement) error {
+	dir := "/proc/" + strconv.Itoa(unix.Getppid())
+	for _, e := range held {
+		switch e.What {
+		case "proc":
+			fd, err := openOnce(unix.AT_FDCWD, dir+"/environ", pathcheck.Regular)
+			if err == nil {
+				unix.Close(fd)
+				return errors.New("the environment of the launcher can be read")
+			}
+		case "proc-visibility":
+			if exists(dir) {
+				return errors.New("the launcher can be seen in /proc")
+			}
+		}
+	}
+	return nil
+}
