@@ -126,12 +126,12 @@ func (c *chooser) mayExpose(e *Entry) (why string, err error) {
 	if c.policy.Scope == ScopeWorkspace && e.Derived.Untrusted {
 		return `in scope "workspace" the launch may not choose what becomes writable`, nil
 	}
-	if why, err := c.excluded(e); why != "" || err != nil {
-		return why, err
-	}
 	at, err := locateDerived(c.tree, *e)
 	if err != nil {
 		return "", err
+	}
+	if why, err := c.excluded(e); why != "" || err != nil {
+		return why, err
 	}
 	e.Derived.Base = at.base.Path
 	return c.plan.mayOpen(at, true), nil
@@ -140,15 +140,15 @@ func (c *chooser) mayExpose(e *Entry) (why string, err error) {
 // mayPrecreate keeps the launch's own values from making anything in places that
 // others hide.
 func (c *chooser) mayPrecreate(e *Entry) (why string, err error) {
-	if why, err := c.excluded(e); why != "" || err != nil {
-		return why, err
-	}
 	if e.Derived.Beneath == "" {
-		return "", nil
+		return c.excluded(e)
 	}
 	at, err := locateDerived(c.tree, *e)
 	if err != nil {
 		return "", err
+	}
+	if why, err := c.excluded(e); why != "" || err != nil {
+		return why, err
 	}
 	e.Derived.Base = at.base.Path
 	if !e.Derived.Untrusted {
