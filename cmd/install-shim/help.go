@@ -25,6 +25,10 @@ var helpText = map[string]string{
   install-shim run [--policy FILE] -- COMMAND...      one confined launch, nothing installed
   install-shim policy eval-hide ...                   print a policy that hides graders
   install-shim probe [--policy FILE] [--target NAME]  try whether a policy holds
+  install-shim explain [--policy FILE] -- [ARG...]    what a launch would hide and leave open
+  install-shim profile list|show|check                named parts of policies
+  install-shim notice [--policy FILE]                 what to tell a model
+  install-shim check-command COMMAND                  which paths a shell command names
   install-shim version
   install-shim help COMMAND                           options and examples
 
@@ -62,7 +66,7 @@ shim or has other options. A file that is not a shim is never overwritten.
                      "refuse" is not supported by this version
   --report PATH      launch reports go here, unless the policy says otherwise
   --log PATH         diagnostics go here, unless the policy says otherwise
-  --profile-dir DIR  not supported by this version
+  --profile-dir DIR  where the profiles of policies are, NAME.json each; absolute
 
 Examples:
 
@@ -124,6 +128,8 @@ Examples:
   install-shim status --json /usr/bin/bash
 `,
 	"run": `install-shim run [--policy FILE|-] [--shim FILE] -- COMMAND [ARG...]
+install-shim run [--required] [--hide PATH]... [--expose PATH]...
+                 [--set NAME=VALUE|--unset NAME]... -- COMMAND [ARG...]
 
 Runs one command confined, with nothing installed: for trying a policy, and for
 those who can change the launch. The policy comes from FILE, from standard input
@@ -134,8 +140,19 @@ command gets argv[0] as it is written here. Unlike an installed shim, run itself
 starts as an ordinary Go program: a closed descriptor 0, 1 or 2 is opened to
 /dev/null, and the signal mask is the runtime's.
 
-  --policy FILE  the policy; - is standard input
-  --shim FILE    a bare shim (default: sandbox-exec-shim beside install-shim)
+  --policy FILE     the policy; - is standard input
+  --shim FILE       a bare shim (default: sandbox-exec-shim beside install-shim)
+
+In place of a policy:
+
+  --hide PATH       nothing at or beneath PATH can be reached
+  --expose PATH     but this, beneath a hidden path, which must exist
+  --required        do not start the command unconfined (default: start it, and
+                    warn, when the kernel cannot confine it)
+  --set NAME=VALUE  change the command's environment; the last one of a NAME counts
+  --unset NAME      likewise
+
+A relative PATH counts from the current directory.
 
 Exit codes: the command's own; 125 the policy or the shim is at fault, 126 the
 command cannot be executed, 127 it was not found.
@@ -144,9 +161,14 @@ Examples:
 
   install-shim run --policy policy.json -- bash -c 'ls /srv/secrets'
   echo '{"version":1,"hidden":["/srv/secrets"]}' | install-shim run --policy - -- make test
+  install-shim run --required --hide /srv/runs --expose /srv/runs/own --unset TOKEN -- agent
 `,
-	"policy": policyHelp,
-	"probe":  probeHelp,
+	"policy":        policyHelp,
+	"probe":         probeHelp,
+	"explain":       explainHelp,
+	"profile":       profileHelp,
+	"notice":        noticeHelp,
+	"check-command": checkCommandHelp,
 	"version": `install-shim version
 
 Prints the version of install-shim.

@@ -62,6 +62,14 @@ func (a *admin) main(args []string) int {
 		return a.run(args)
 	case "probe":
 		return a.probe(args)
+	case "explain":
+		err = a.explain(args)
+	case "profile":
+		err = a.profile(args)
+	case "notice":
+		err = a.notice(args)
+	case "check-command":
+		err = a.checkCommand(args)
 	case "policy":
 		err = a.policy(args)
 	case "version", "--version", "-version":

@@ -97,10 +97,7 @@ func (o *recordOptions) record() (record.Record, error) {
 	default:
 		return bad("--argv0 " + show(o.argv0) + ": must be keep or real")
 	}
-	if o.profileDir != "" {
-		return r, refused("--profile-dir", "is not supported by this version: there are no profiles yet")
-	}
-	r.PolicyEnv, r.Report, r.Log = o.policyEnv, o.report, o.log
+	r.PolicyEnv, r.Report, r.Log, r.ProfileDir = o.policyEnv, o.report, o.log, o.profileDir
 	// The rules for paths are the record's own; the real path comes later.
 	probe := r
 	probe.Real = "/x"

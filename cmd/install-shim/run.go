@@ -43,7 +43,9 @@ func (a *admin) run(args []string) int {
 
 func (a *admin) launch(args []string) error {
 	var policyFile, shimPath string
+	var own runFlags
 	f := newFlags("run")
+	own.register(f)
 	f.StringVar(&policyFile, "policy", "", "")
 	f.StringVar(&shimPath, "shim", "", "")
 	command, err := parse(f, args)
@@ -53,7 +55,10 @@ func (a *admin) launch(args []string) error {
 	if len(command) == 0 {
 		return &usageError{"run", "no command given"}
 	}
-	policy, rest, err := a.policyFor(policyFile)
+	if own.given && policyFile != "" {
+		return &usageError{"run", "--policy goes without --required, --hide, --expose, --set and --unset"}
+	}
+	policy, rest, err := a.policyFor(policyFile, &own)
 	if err != nil {
 		return err
 	}
@@ -86,13 +91,15 @@ func (a *admin) launch(args []string) error {
 // maxString is the kernel's MAX_ARG_STRLEN, with the terminating NUL.
 const maxString = 128 << 10
 
-// policyFor reads the policy from a file, from standard input for "-", or from
-// the policy variable for "". It also returns the environment without that
-// variable.
-func (a *admin) policyFor(file string) (*rules.Policy, []string, error) {
+// policyFor takes the policy from the flags, or reads it from a file, from
+// standard input for "-", or from the policy variable for "". It also returns the
+// environment without that variable.
+func (a *admin) policyFor(file string, own *runFlags) (*rules.Policy, []string, error) {
 	value, _, rest, err := rules.Pick(a.environ, rules.DefaultPolicyEnv)
 	var policy *rules.Policy
 	switch {
+	case own.given:
+		policy, err = own.policy()
 	case file == "" && err != nil:
 		return nil, nil, err
 	case file == "" && rules.Blank(value):

@@ -62,7 +62,7 @@ var arrows = []arrow{
 		why: "the binary only hands the start to the launch",
 	},
 	{
-		pkg: "cmd/install-shim", may: []string{"rules", "pathcheck", "shim", "shim/boot", "shim/record"},
+		pkg: "cmd/install-shim", may: []string{"rules", "pathcheck", "pathcheck/command", "shim", "shim/boot", "shim/record"},
 		why:  "the admin tool uses the launch's own plan and report, and the launch never uses the tool",
 		then: true,
 	},
