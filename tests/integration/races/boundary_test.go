@@ -42,7 +42,7 @@ func TestFlipAtEverySystemCall(t *testing.T) {
 				return err
 			}
 			for _, f := range s.flips {
-				launches, refused := 0, 0
+				launches, refused, useful := 0, 0, 0
 				for _, stay := range stays {
 					calls := 0
 					for k := 0; ; k += every {
@@ -62,12 +62,18 @@ func TestFlipAtEverySystemCall(t *testing.T) {
 						if no {
 							refused++
 						}
+						if o.readsOpen() {
+							useful++
+						}
 					}
 					if calls < 30/every {
 						t.Errorf("%s, %s: only %d system calls were found", f.name, stay.name, calls)
 					}
 				}
 				t.Logf("%s: %d launches, %d refused", f.name, launches, refused)
+				if useful < launches/4 {
+					t.Errorf("%s: only in %d of %d launches could the program read what is open", f.name, useful, launches)
+				}
 			}
 			return nil
 		})
@@ -96,9 +102,9 @@ func (s *stage) disturb(f flip, k, calls int) (o outcome, reached bool, err erro
 		switch {
 		case seen == k+1:
 			flipped, reached = true, true
-			return true, f.do(s)
-		case flipped && calls > 0 && seen == k+1+calls:
-			return true, undo()
+			return calls > 0, f.do(s)
+		case flipped && seen == k+1+calls:
+			return false, undo()
 		}
 		return true, nil
 	}, undo)

@@ -35,7 +35,7 @@ func TestFlipAtRandom(t *testing.T) {
 				return err
 			}
 			defer p.end()
-			refused, flips := 0, 0
+			refused, flips, useful := 0, 0, 0
 			for n := range launches {
 				o, did, err := s.harass(p)
 				if err != nil {
@@ -49,8 +49,14 @@ func TestFlipAtRandom(t *testing.T) {
 				if no {
 					refused++
 				}
+				if o.readsOpen() {
+					useful++
+				}
 			}
 			t.Logf("%d launches, %d flips, %d launches refused", launches, flips, refused)
+			if useful < launches/4 {
+				t.Errorf("only in %d launches could the program read what is open", useful)
+			}
 			if flips < launches {
 				t.Errorf("only %d flips in %d launches", flips, launches)
 			}

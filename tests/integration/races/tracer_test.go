@@ -232,6 +232,11 @@ func (s stop) examines(id inode) bool {
 // An inode is the identity of a file.
 type inode struct{ dev, ino uint64 }
 
+// readsOpen reports whether the program could read at last what is not hidden.
+func (o outcome) readsOpen() bool {
+	return len(o.rounds) > 0 && o.rounds[len(o.rounds)-1][len(ownPaths)-1] == openText
+}
+
 // readsHidden returns the answer that shows hidden text, or "".
 func (o outcome) readsHidden() string {
 	for i, round := range o.rounds {
