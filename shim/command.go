@@ -91,6 +91,24 @@ func (l *launch) commandOptions(shell string, pl *rules.Plan) command.Options {
 	if l.policy.Network.Mode == rules.NetworkDeny {
 		o.Network = command.NetworkDeny
 	}
+	if pl == nil {
+		return o
+	}
+	// One that is hidden is no root of the plan; the texts still name it.
+	if o.Workspace = l.policy.Workspace; o.Workspace == "" {
+		o.Workspace = here
+	}
+	for _, r := range pl.Roots {
+		switch {
+		case r.Key == "workspace":
+			o.Workspace = r.Path
+		case r.Listed:
+			o.Roots = append(o.Roots, r.Path)
+		}
+	}
+	for _, x := range pl.Exposed {
+		o.Roots = append(o.Roots, x.Path)
+	}
 	return o
 }
 
