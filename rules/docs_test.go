@@ -57,12 +57,15 @@ func pages(t *testing.T) []string {
 	return list
 }
 
-// checkFence returns what is wrong with a block, or nil: a policy must parse,
-// a policy called invalid must not, and a report must be JSON.
+// checkFence returns what is wrong with a block, or nil: a policy or a profile
+// must parse, a policy called invalid must not, and a report must be JSON.
 func checkFence(f fence) error {
 	switch f.info {
 	case "json":
 		_, err := Parse([]byte(f.body))
+		return err
+	case "json profile":
+		_, err := ParseProfile("page", []byte(f.body))
 		return err
 	case "json invalid":
 		if _, err := Parse([]byte(f.body)); err == nil {
@@ -74,7 +77,7 @@ func checkFence(f fence) error {
 		}
 	default:
 		if strings.HasPrefix(f.info, "json") {
-			return errors.New("unknown kind of block: want json, json invalid or json report")
+			return errors.New("unknown kind of block: want json, json invalid, json profile or json report")
 		}
 	}
 	return nil
@@ -110,7 +113,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 		"version": true, "required": true, "hidden": true, "exposed": true, "precreate": true,
 		"frozen": true, "scope": true, "capabilities": true, "env": true, "program": true,
 		"report": true, "log": true, "workspace": true, "writable": true, "toolchainDirs": true,
-		"network": true, "isolate": true, "descriptors": true, "audit": true, "commandCheck": true,
+		"profile": true, "root": true, "network": true, "isolate": true, "descriptors": true, "audit": true, "commandCheck": true,
 	}
 	got := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^### `(\\w+)`$").FindAllStringSubmatch(string(text), -1) {

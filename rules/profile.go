@@ -37,9 +37,12 @@ const profilePrefix = "profile."
 var (
 	//go:embed profiles/paperclip-runner.json
 	paperclipRunner string
+	//go:embed profiles/workspace.json
+	workspaceProfile string
 
 	builtinProfiles = map[string]string{
 		PaperclipRunner: paperclipRunner,
+		"workspace":     workspaceProfile,
 	}
 )
 

@@ -176,3 +176,41 @@ func TestProfileDirectory(t *testing.T) {
 		t.Errorf("no profile directory: %v", err)
 	}
 }
+
+// TestExampleProfiles: the examples are sound, and do what they say.
+func TestExampleProfiles(t *testing.T) {
+	dir, err := filepath.Abs("../examples/profiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%d examples, %v", len(entries), err)
+	}
+	o := rules.Options{ProfileDir: dir}
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), ".json")
+		if _, err := o.Parse([]byte(`{"version":1,"root":"/r","profile":"` + name + `"}`)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p, err := o.Parse([]byte(`{"version":1,"root":"/n","profile":"night-shift"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, dropped, err := p.Expand(rules.Values{
+		Argv: []string{"night-worker", "--job", "17", "--ledger-page", "/n/ledger/pages/17"}, Cwd: "/home/u/w",
+		Env: []string{"HOME=/home/u", "NIGHT_TENANT=a/b"}, Names: []string{"night-worker"},
+	})
+	if err != nil || len(dropped) != 0 {
+		t.Fatalf("dropped %v, %v", dropped, err)
+	}
+	var got []string
+	for _, e := range q.Exposed {
+		got = append(got, e.Path)
+	}
+	want := []string{"/n/spool/a_b/17", "/n/ledger/pages/17", "/home/u/.night-shift/_home_u_w"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
