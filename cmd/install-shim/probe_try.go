@@ -221,7 +221,12 @@ func wouldExecute(name string) error {
 	if errno != unix.EINVAL && errno != unix.ENOSYS {
 		return errno
 	}
-	// An older kernel: a traced process stops before its first instruction.
+	return tracedExecute(name)
+}
+
+// tracedExecute is wouldExecute for an older kernel: a traced process stops
+// before its first instruction (ptrace(2)), and goes no further.
+func tracedExecute(name string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(name)
