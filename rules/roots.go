@@ -48,6 +48,9 @@ func Missing(p *Policy, l Launch, t pathcheck.Tree) []MissingDir {
 	if f.candidates() != nil {
 		return nil // Prepare says it
 	}
+	if !slices.ContainsFunc(f.list, func(c *candidate) bool { return c.make != 0 && !c.loc.Exists }) {
+		return nil
+	}
 	f.guard()
 	var hidden []pathcheck.Location
 	for _, e := range p.Hidden {
@@ -90,6 +93,7 @@ type rootFinder struct {
 	tree     pathcheck.Tree
 	list     []*candidate
 	warnings []string
+	devices  []Root // once they were looked for
 }
 
 func newRootFinder(p *Policy, l Launch, t pathcheck.Tree) *rootFinder {
@@ -152,9 +156,9 @@ func (f *rootFinder) guard() {
 			writable[loc.Info.ID] = loc.Path
 		}
 	}
-	for _, d := range devices {
-		if loc, ok := f.device(d); ok && loc.Info.Kind == pathcheck.Directory {
-			writable[loc.Info.ID] = loc.Path
+	for _, d := range f.deviceRoots() {
+		if d.Info.Kind == pathcheck.Directory {
+			writable[d.Info.ID] = d.Path
 		}
 	}
 	for _, c := range f.list {
@@ -286,9 +290,9 @@ func (pl *Plan) findRoots(p *Policy, t pathcheck.Tree) error {
 			}
 		}
 	}
-	for _, d := range devices {
-		if loc, ok := f.device(d); ok && !pl.hasRoot(loc.Path) {
-			pl.Roots = append(pl.Roots, Root{Key: "scope", Path: loc.Path, Info: loc.Info, Access: d.access})
+	for _, d := range f.deviceRoots() {
+		if !pl.hasRoot(d.Path) {
+			pl.Roots = append(pl.Roots, d)
 		}
 	}
 	return nil
@@ -386,12 +390,21 @@ var devices = []deviceRoot{
 	{"/dev/shm", pathcheck.Directory, Full},
 }
 
-// device finds one of the devices. No link is followed: it may stand where it
-// belongs, or not at all.
-func (f *rootFinder) device(d deviceRoot) (pathcheck.Location, bool) {
-	loc, err := pathcheck.Resolve(f.tree, d.path)
-	ok := err == nil && loc.Exists && loc.Path == d.path && len(loc.Links) == 0 && loc.Info.Kind == d.kind && !rawDevice(d.path, loc.Info)
-	return loc, ok
+// deviceRoots finds the devices. No link is followed: each stands where it
+// belongs, or is left out.
+func (f *rootFinder) deviceRoots() []Root {
+	if f.devices != nil {
+		return f.devices
+	}
+	f.devices = []Root{}
+	for _, d := range devices {
+		loc, err := pathcheck.Resolve(f.tree, d.path)
+		if err != nil || !loc.Exists || len(loc.Links) > 0 || loc.Info.Kind != d.kind || rawDevice(d.path, loc.Info) {
+			continue
+		}
+		f.devices = append(f.devices, Root{Key: "scope", Path: loc.Path, Info: loc.Info, Access: d.access})
+	}
+	return f.devices
 }
 
 // zone returns what the roots allow at path.

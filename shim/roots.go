@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
@@ -13,12 +15,12 @@ import (
 func (l *launch) aboutRoots(known *rules.Launch) {
 	known.Env = l.env
 	for _, env := range [][]string{l.start.Envp, l.env} {
-		if home, ok := getenv(env, "HOME"); ok && len(home) > 0 && home[0] == '/' {
+		if home, ok := getenv(env, "HOME"); ok && len(home) > 0 && home[0] == '/' && !slices.Contains(known.Homes, home) {
 			known.Homes = append(known.Homes, home)
 		}
 	}
 	for _, path := range []string{l.me.path, l.me.invoked} {
-		if path = absolute(known.Cwd, path); len(path) > 1 {
+		if path = absolute(known.Cwd, path); len(path) > 1 && !slices.Contains(known.Shims, path) {
 			known.Shims = append(known.Shims, path)
 		}
 	}

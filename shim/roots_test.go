@@ -1,0 +1,115 @@
+package shim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+)
+
+// realDir returns a directory without symlinks in its path.
+func realDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func missingDir(t *testing.T, above string, names ...string) rules.MissingDir {
+	t.Helper()
+	loc, err := pathcheck.Resolve(pathcheck.OS{}, above)
+	must(t, err)
+	return rules.MissingDir{Above: pathcheck.Place{Path: above, ID: loc.Info.ID}, Names: names, Mode: 0o700}
+}
+
+func TestMakeBeneath(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o022))
+	tests := []struct {
+		name string
+		// spoil changes the tree between planning and making.
+		spoil func(t *testing.T, dir string)
+		want  error
+	}{
+		{name: "nothing there"},
+		{name: "another launch was faster", spoil: func(t *testing.T, dir string) { must(t, os.MkdirAll(dir+"/a/b", 0o711)) }},
+		{name: "a symlink came up", want: unix.ENOTDIR, spoil: func(t *testing.T, dir string) { must(t, os.Symlink(t.TempDir(), dir+"/a")) }},
+		{name: "a symlink came up deeper", want: unix.ENOTDIR, spoil: func(t *testing.T, dir string) {
+			must(t, os.Mkdir(dir+"/a", 0o755))
+			must(t, os.Symlink(t.TempDir(), dir+"/a/b"))
+		}},
+		{name: "a file came up", want: unix.ENOTDIR, spoil: func(t *testing.T, dir string) { must(t, os.WriteFile(dir+"/a", nil, 0o644)) }},
+		{name: "the directory is another", want: rules.ErrChanged, spoil: func(t *testing.T, dir string) {
+			must(t, os.Rename(dir, dir+".old"))
+			must(t, os.Mkdir(dir, 0o755))
+		}},
+		{name: "the directory is a symlink", want: unix.ELOOP, spoil: func(t *testing.T, dir string) {
+			must(t, os.Rename(dir, dir+".old"))
+			must(t, os.Symlink(dir+".old", dir))
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := realDir(t) + "/home"
+			must(t, os.Mkdir(dir, 0o755))
+			made := missingDir(t, dir, "a", "b", "c")
+			if tt.spoil != nil {
+				tt.spoil(t, dir)
+			}
+			err := makeBeneath(made)
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			info, statErr := os.Stat(dir + "/a/b/c")
+			if tt.want != nil {
+				if statErr == nil {
+					t.Error("made where it leads elsewhere")
+				}
+				return
+			}
+			must(t, statErr)
+			if info.Mode().Perm() != 0o700 {
+				t.Errorf("mode %v", info.Mode())
+			}
+			if info, err := os.Stat(dir + "/a"); tt.spoil != nil && (err != nil || info.Mode().Perm() != 0o711) {
+				t.Errorf("what was there is %v, %v", info.Mode(), err)
+			}
+		})
+	}
+}
+
+// TestReplaceable: what a program could replace in a writable root, and that
+// the same things outside are no matter.
+func TestReplaceable(t *testing.T) {
+	dir := realDir(t)
+	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	for _, d := range []string{"ws/open", "else"} {
+		must(t, os.MkdirAll(dir+"/"+d, 0o755))
+		must(t, os.WriteFile(dir+"/"+d+"/f", nil, 0o644))
+	}
+	must(t, os.Symlink("../else/f", dir+"/ws/l"))
+	must(t, os.Symlink("ws/open/f", dir+"/in"))
+	p := &rules.Policy{Version: 1, Scope: rules.ScopeWorkspace, Workspace: dir + "/ws", Toolchain: rules.ToolchainDirs{Mode: rules.ToolchainNone}}
+	plan, err := rules.Prepare(p, rules.Launch{Cwd: "/"}, pathcheck.OS{})
+	must(t, err)
+	for path, want := range map[string]bool{
+		"/ws/open/f": true, "/ws/l": true, "/ws/open": true, "/else/f": false, "/in": false, "/ws": false,
+	} {
+		if _, got := replaceable(plan, dir+path); got != want {
+			t.Errorf("%s: got %v, want %v", path, got, want)
+		}
+	}
+}
