@@ -63,16 +63,16 @@ func (s *probeSet) add(name, expected, way string, t try) *check {
 	return c
 }
 
-// everyWay adds a check for each way to a path: the path itself, a symbolic
+// everyWay adds a check for each way to a hidden path: the path itself, a symbolic
 // link, "..", and the root of a process.
-func (s *probeSet) everyWay(name, expected string, op operation, p string) {
+func (s *probeSet) everyWay(name string, op operation, p string) {
 	for _, w := range []struct{ way, path string }{
 		{"", p},
 		{"a symbolic link", s.link(p)},
 		{"..", dotDot(p)},
 		{"/proc/self/root", "/proc/self/root" + p},
 	} {
-		c := s.add(name, expected, w.way, try{Op: op, Path: w.path})
+		c := s.add(name, denied, w.way, try{Op: op, Path: w.path})
 		c.Path = p
 	}
 }
@@ -130,32 +130,32 @@ func (s *probeSet) hidden(p string, exposed []string, byDescriptor bool) (file s
 	switch {
 	case err != nil:
 		// Not there: making it, or what must stand above it, is what must not work.
-		s.everyWay(name, denied, opCreate, firstMissing(p))
+		s.everyWay(name, opCreate, firstMissing(p))
 		return ""
 	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
-		s.everyWay(name, denied, opList, p)
-		s.everyWay(name, denied, opCreate, probeFile(p))
+		s.everyWay(name, opList, p)
+		s.everyWay(name, opCreate, probeFile(p))
 		if byDescriptor {
 			s.descriptor(name, opList, p)
 		}
 		var program string
 		file, program = sample(p, exposed)
 		if file != "" {
-			s.everyWay(name, denied, opRead, file)
-			s.everyWay(name, denied, opWrite, file)
+			s.everyWay(name, opRead, file)
+			s.everyWay(name, opWrite, file)
 			if byDescriptor {
 				s.descriptor(name, opRead, file)
 			}
 		}
 		if program != "" {
-			s.everyWay(name, denied, opExecute, program)
+			s.everyWay(name, opExecute, program)
 		}
 		return file
 	case st.Mode&unix.S_IFMT == unix.S_IFREG:
-		s.everyWay(name, denied, opRead, p)
-		s.everyWay(name, denied, opWrite, p)
+		s.everyWay(name, opRead, p)
+		s.everyWay(name, opWrite, p)
 		if st.Mode&0o111 != 0 {
-			s.everyWay(name, denied, opExecute, p)
+			s.everyWay(name, opExecute, p)
 		}
 		if byDescriptor {
 			s.descriptor(name, opRead, p)

@@ -144,7 +144,7 @@ func (s *probeStage) launch(ctx context.Context, v visit) ([]outcome, launched.R
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
 	switch {
-	case context.Cause(ctx) == context.DeadlineExceeded:
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return nil, r, &launchError{stderr.String(), fmt.Sprintf("it did not end within %v", v.timeout)}
 	case ctx.Err() != nil:
 		return nil, r, errInterrupted

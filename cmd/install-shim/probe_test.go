@@ -17,8 +17,13 @@ func TestParseExpectation(t *testing.T) {
 		{"a=read:/x:denied", expectation{"a", "read", "/x", "denied"}},
 		{"a b=list:/x:y:allowed", expectation{"a b", "list", "/x:y", "allowed"}},
 		{"run:x=write:/a=b:denied", expectation{"run:x", "write", "/a=b", "denied"}},
-		{"", expectation{}}, {"a", expectation{}}, {"=read:/x:denied", expectation{}}, {"a=read:/x", expectation{}},
-		{"a=read:x:denied", expectation{}}, {"a=execute:/x:denied", expectation{}}, {"a=read:/x:no", expectation{}},
+		{"", expectation{}},
+		{"a", expectation{}},
+		{"=read:/x:denied", expectation{}},
+		{"a=read:/x", expectation{}},
+		{"a=read:x:denied", expectation{}},
+		{"a=execute:/x:denied", expectation{}},
+		{"a=read:/x:no", expectation{}},
 	} {
 		got, err := parseExpectation(row.text)
 		if (err != nil) != (row.want == expectation{}) || err == nil && got != row.want {

@@ -256,8 +256,14 @@ func TestMeets(t *testing.T) {
 			command string
 			code    int
 		}{
-			{"tool", 0}, {"env tool", 0}, {"exec -a x " + p.dir + "/shims/tool", 0}, {"/bin/sh -c tool", 0},
-			{tool, 1}, {"env -i tool", 1}, {"PATH=" + p.dir + " tool", 1}, {"exit 0", 1},
+			{"tool", 0},
+			{"env tool", 0},
+			{"exec -a x " + p.dir + "/shims/tool", 0},
+			{"/bin/sh -c tool", 0},
+			{tool, 1},
+			{"env -i tool", 1},
+			{"PATH=" + p.dir + " tool", 1},
+			{"exit 0", 1},
 		} {
 			c := p.cmd("", "--target", "tool", "--launch", "bash -c '"+row.command+"'")
 			if r := c.Run(t); r.Code != row.code || (r.Code == 1) != strings.Contains(r.Stderr, "agent_filesystem_sandbox_ineffective: ") {
