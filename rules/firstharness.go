@@ -1,5 +1,7 @@
 package rules
 
+import "errors"
+
 const missingUnversioned = `missing (a policy without "version":1 has "hidden" and "required")`
 
 // parseUnversioned reads the form of a policy that has no version: an object
@@ -55,6 +57,6 @@ func (o Options) parseUnversioned(data []byte, members []member) (*Policy, error
 // isKey reports whether version 1 defines the key.
 func (o Options) isKey(key string) bool {
 	err := o.decodeMember(newPolicy(), &jsonReader{data: []byte("0")}, key)
-	e, ok := err.(*Error)
+	e, ok := errors.AsType[*Error](err)
 	return !ok || e.Msg != unknownKey
 }

@@ -102,8 +102,10 @@ func TestPaperclipRunner(t *testing.T) {
 		exposed []string
 	}{
 		{"nothing given", nil, nil, nil, nil},
-		{"a session", []string{"--state-dir", r + "/durable-sessions/own-scope/runner", "--session-id", "own-session"}, nil, nil,
-			[]string{r + "/durable-sessions/own-scope", r + "/opencode/own-session"}},
+		{
+			"a session", []string{"--state-dir", r + "/durable-sessions/own-scope/runner", "--session-id", "own-session"}, nil, nil,
+			[]string{r + "/durable-sessions/own-scope", r + "/opencode/own-session"},
+		},
 		{"under runner", []string{"--state-dir", r + "/runner/x/y"}, nil, nil, []string{r + "/runner/x"}},
 		{"joined form", []string{"--state-dir=" + r + "/runner/x"}, nil, nil, nil},
 		{"the directory itself", []string{"--state-dir", r + "/durable-sessions"}, nil, nil, nil},
@@ -114,10 +116,14 @@ func TestPaperclipRunner(t *testing.T) {
 		{"session blank", []string{"--session-id", " "}, nil, nil, nil},
 		{"session emoji", []string{"--session-id", "😀"}, nil, nil, []string{r + "/opencode/__"}},
 		{"session long", []string{"--session-id", strings.Repeat("x", 130)}, nil, nil, []string{r + "/opencode/" + strings.Repeat("x", 120)}},
-		{"OpenCode elsewhere", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=/oc"}, []string{"/oc"},
-			[]string{r + "/opencode/own", "/oc/own"}},
-		{"OpenCode in the own session", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=" + r + "/durable-sessions/own/oc"}, nil,
-			[]string{r + "/opencode/own"}},
+		{
+			"OpenCode elsewhere", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=/oc"}, []string{"/oc"},
+			[]string{r + "/opencode/own", "/oc/own"},
+		},
+		{
+			"OpenCode in the own session", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=" + r + "/durable-sessions/own/oc"}, nil,
+			[]string{r + "/opencode/own"},
+		},
 		{"OpenCode relative", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=oc"}, nil, []string{r + "/opencode/own"}},
 		{"trace", nil, []string{"PAPERCLIP_PROVIDER_TRACE_PATH=/i/data/provider-traces/t"}, nil, []string{"/i/data/provider-traces/t"}},
 		{"trace deeper", nil, []string{"PAPERCLIP_PROVIDER_TRACE_PATH=/i/data/provider-traces/t/u"}, nil, nil},

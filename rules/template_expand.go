@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -122,7 +123,7 @@ func (x *expander) entry(e Entry, hides bool) (made Entry, why string, err error
 		return made, why, err
 	}
 	if _, err := cleanPath(text); err != nil || strings.Contains(text, "\x00") {
-		bad, ok := err.(*Error)
+		bad, ok := errors.AsType[*Error](err)
 		if !ok {
 			bad = &Error{Msg: "holds a NUL"}
 		}
