@@ -113,6 +113,7 @@ func TestWalkWorkspace(t *testing.T) {
 		{name: "a hard link of something hidden", tree: "/home/u/k == /srv/secret/deep/key", policy: "-/srv/secret/deep/key", writable: "/home/u/k", want: usual + " /srv/secret/open=read+connect /srv/work=full"},
 		{name: "exposed is writable", policy: "-/srv/secret +/srv/secret/open", want: usual + " /srv/work=full /srv/secret/open=full"},
 		{name: "workspace is exposed", policy: "-/srv +/srv/work", want: usual + " /srv/work=full /srv/work=full"},
+		{name: "a neighbour by name", tree: "/srv/work-evil/", policy: "-/srv/secret", want: usual + " /srv/work=full /srv/work-evil=read+connect"},
 		{name: "bind of the workspace", tree: "/x bind /srv/work", policy: "-/srv/secret", want: usual + " /srv/work=full /x=read+connect"},
 		{name: "bind of what is hidden, in the workspace", allow: true, tree: "/srv/work/m bind /srv/secret", policy: "-/srv/secret", want: usual + " /srv/work/main.c=file"},
 		{name: "bind of what stands above, in the workspace", allow: true, tree: "/srv/work/m bind /srv", policy: "-/srv/secret", want: usual + " /srv/work/main.c=file /srv/work/m/work/m=full /srv/work/m/work/main.c=file"},
