@@ -166,3 +166,17 @@ func TestNpmDirectory(t *testing.T) {
 		}
 	})
 }
+
+// TestVenvWithPip is apart from the table, since installing pip takes longer
+// than all the rest of it.
+func TestVenvWithPip(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.Program("/usr/bin/python3"))
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		t.Parallel()
+		y := newYard(t, u, findTools(t, u), places[0])
+		got, _ := y.held(t, `/usr/bin/python3 -m venv v && v/bin/pip --version | cut -c1-4`, places[0])
+		if got.Code != 0 || got.Stdout != "pip \n" {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
