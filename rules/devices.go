@@ -40,16 +40,15 @@ const (
 
 // expandDevices makes /dev one of the directories that are granted entry by
 // entry.
-func (pl *Plan) expandDevices(t pathcheck.Tree) error {
+func (pl *Plan) expandDevices(t pathcheck.Tree) {
 	loc, err := pathcheck.Resolve(t, "/dev")
 	if err != nil || !loc.Exists || loc.Path != "/dev" || loc.Info.Kind != pathcheck.Directory {
-		return nil // no /dev, or a link to what is granted elsewhere
+		return // no /dev, or a link to what is granted elsewhere
 	}
 	if _, ok := pl.covered("/dev"); !ok {
 		pl.expand["/dev"] = loc.Info.ID
 		pl.barred[loc.Info.ID] = "/dev" // or a bind mount of it would open all of it
 	}
-	return nil
 }
 
 // holdsRawDevice reports whether the directory n, or one beneath it, holds a

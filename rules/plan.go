@@ -123,9 +123,7 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.barSeen(); err != nil {
 		return nil, err
 	}
-	if err := pl.expandDevices(t); err != nil {
-		return nil, err
-	}
+	pl.expandDevices(t)
 	pl.dropHiddenRoots()
 	for _, x := range pl.Exposed {
 		if same, ok := pl.barred[x.Info.ID]; ok {
