@@ -167,7 +167,8 @@ func locateDerived(t pathcheck.Tree, e Entry) (located, error) {
 	if err != nil {
 		return located{}, lookupError(e, err)
 	}
-	if len(loc.Links) != len(base.Links) || loc.Path != pathcheck.Join(base.Path, pathcheck.Rel(e.Derived.Beneath, e.Path)) {
+	// A link below base would not be a part of the real path.
+	if loc.Path != pathcheck.Join(base.Path, pathcheck.Rel(e.Derived.Beneath, e.Path)) {
 		return located{}, &Error{Key: e.Key, Path: e.Path, Msg: "goes through a symbolic link below " + quoteCut(e.Derived.Beneath, maxPathShown)}
 	}
 	return located{Entry: e, loc: loc, base: base}, nil

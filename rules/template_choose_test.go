@@ -145,6 +145,27 @@ func TestChoosePrecreate(t *testing.T) {
 	}
 }
 
+// TestChooseTwoDirectories: one value of the launch does not open what another
+// hides.
+func TestChooseTwoDirectories(t *testing.T) {
+	p := parse(t, `{"version":1,"hidden":[{"path":"${env:A}"},{"path":"${env:X}"}],"exposed":[{"path":"${env:X}/own","beneath":"${env:X}"}]}`)
+	for _, tt := range []struct {
+		a, x string
+		want int
+	}{{"/home/u", "/oc", 1}, {"/oc", "/oc", 1}, {"/oc/own/deep", "/oc", 1}, {"/home", "/home/u", 0}, {"/", "/oc", -1}} {
+		tree := pathtest.New(sessions)
+		q, _, err := p.Expand(rules.Values{Env: []string{"A=" + tt.a, "X=" + tt.x}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := rules.Choose(q, user(tree), tree)
+		switch {
+		case tt.want < 0 && err == nil, tt.want >= 0 && (err != nil || len(got.Exposed) != tt.want):
+			t.Errorf("%+v: %v, %v", tt, got, err)
+		}
+	}
+}
+
 // TestChooseWorkspace: in scope workspace what is exposed is writable, and that
 // is not for the launch to choose.
 func TestChooseWorkspace(t *testing.T) {
