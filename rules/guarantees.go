@@ -125,7 +125,7 @@ var promises = []promise{
 	},
 	{
 		key: "hidden", asks: hides, what: "later", abi: never, limit: true,
-		why: "what processes outside do after the launch: move, link or copy hidden content out, mount it elsewhere, put a symlink where a hidden path did not exist",
+		why: "what processes outside do during and after the launch: move, link or copy hidden content out, mount it elsewhere, put a symlink where a hidden path did not exist",
 	},
 	{
 		key: "hidden", asks: hides, what: "outside", abi: never, limit: true,

@@ -35,9 +35,9 @@ func proveFilter(p *rules.Policy) error {
 		do   func() error
 		want error
 	}
-	socket := func(family, kind, protocol int) func() error {
+	socket := func(family, kind int) func() error {
 		return func() error {
-			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
+			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 			if err == nil {
 				unix.Close(fd)
 			}
@@ -46,16 +46,16 @@ func proveFilter(p *rules.Policy) error {
 	}
 	var tries []try
 	if p.Network.Mode == rules.NetworkDeny {
-		tries = append(tries, try{"a TCP socket", socket(unix.AF_INET, unix.SOCK_STREAM, 0), unix.EACCES})
+		tries = append(tries, try{"a TCP socket", socket(unix.AF_INET, unix.SOCK_STREAM), unix.EACCES})
 	}
 	if p.ConfinesNetwork() {
-		tries = append(tries, try{"a packet socket", socket(unix.AF_PACKET, unix.SOCK_RAW, 0), unix.EACCES})
+		tries = append(tries, try{"a packet socket", socket(unix.AF_PACKET, unix.SOCK_RAW), unix.EACCES})
 	}
 	if p.Network.Mode == rules.NetworkDeny || p.Network.Mode == rules.NetworkPorts && !p.Network.UDP {
-		tries = append(tries, try{"a UDP socket", socket(unix.AF_INET, unix.SOCK_DGRAM, 0), unix.EACCES})
+		tries = append(tries, try{"a UDP socket", socket(unix.AF_INET, unix.SOCK_DGRAM), unix.EACCES})
 	}
 	if p.Isolate.Has(rules.IsolateUnixSockets) {
-		tries = append(tries, try{"a unix socket", socket(unix.AF_UNIX, unix.SOCK_STREAM, 0), unix.EACCES})
+		tries = append(tries, try{"a unix socket", socket(unix.AF_UNIX, unix.SOCK_STREAM), unix.EACCES})
 	}
 	if p.Isolate.Has(rules.IsolateTTY) {
 		// Without the filter the kernel finds that -1 is no descriptor.

@@ -18,16 +18,14 @@ func Main(version string) (code int) {
 			code = exitShim
 		}
 	}()
-	const atSecure = 23
-	secure, _ := boot.Auxv(atSecure)
 	s := &Start{
 		Entered: boot.Entered(),
 		Argv:    boot.Argv(), Envp: boot.Envp(), ExecFn: boot.ExecFn(),
-		Secure:  secure != 0,
-		Version: version,
-		Closed:  boot.ClosedAtStart(),
-		Exec:    boot.Exec,
-		Unblock: boot.UnblockSignals,
+		Privileged: boot.SecureReason(),
+		Version:    version,
+		Closed:     boot.ClosedAtStart(),
+		Exec:       boot.Exec,
+		Unblock:    boot.UnblockSignals,
 	}
 	r, ok, err := record.Decode(boot.RecordBlock())
 	switch {

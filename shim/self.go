@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"fmt"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -135,32 +134,4 @@ func readlink(path string) (string, error) {
 		return "", err
 	}
 	return string(buf[:n]), nil
-}
-
-// checkNotPrivileged refuses to work with more privilege than the caller has.
-// A shim that was made set-id or was given file capabilities would confine and
-// start a program of the caller's choice with them. AT_SECURE alone may come
-// from a security module's transition and is no reason.
-func checkNotPrivileged(s *Start, me self) error {
-	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		return fmt.Errorf("real and effective ids differ: the shim must not be set-user-id or set-group-id")
-	}
-	if !s.Secure {
-		return nil
-	}
-	path := "/proc/self/exe"
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		path = s.ExecFn
-		if err := unix.Stat(path, &st); err != nil {
-			return fmt.Errorf("the kernel set AT_SECURE and the shim cannot look at its own file: %w", err)
-		}
-	}
-	if st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
-		return fmt.Errorf("the shim's file is set-user-id or set-group-id")
-	}
-	if n, err := unix.Getxattr(path, "security.capability", nil); err == nil && n > 0 {
-		return fmt.Errorf("the shim's file has file capabilities")
-	}
-	return nil
 }

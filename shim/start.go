@@ -11,8 +11,9 @@ type Start struct {
 	Argv, Envp []string
 	// ExecFn is AT_EXECFN, the path that execve was given.
 	ExecFn string
-	// Secure is AT_SECURE.
-	Secure bool
+	// Privileged says why the shim lends privileges that the caller does not
+	// have, or is "".
+	Privileged string
 	// Closed tells which of the descriptors 0, 1 and 2 the caller had closed;
 	// something harmless stands there meanwhile.
 	Closed [3]bool
