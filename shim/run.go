@@ -611,10 +611,7 @@ func (l *launch) writeReport() error {
 	if l.out == nil {
 		return nil
 	}
-	line, err := l.report.line(l.began)
-	if err == nil {
-		_, err = l.out.Write(line)
-	}
+	_, err := l.out.Write(l.report.line(l.began))
 	if err == nil {
 		return nil
 	}
@@ -636,10 +633,8 @@ func (l *launch) conclude(f *failure) {
 	if l.out == nil {
 		return
 	}
-	if line, err := l.report.line(l.began); err == nil {
-		// Nothing is left to do about an error here but to say the first one.
-		_, _ = l.out.Write(line)
-	}
+	// Nothing is left to do about an error here but to say the first one.
+	_, _ = l.out.Write(l.report.line(l.began))
 }
 
 // become calls execve. A file that is neither a binary nor a script with a #!
