@@ -162,6 +162,9 @@ func newProc(old pathcheck.Mount) (int, error) {
 		return -1, fmt.Errorf("fsopen: %w", err)
 	}
 	defer unix.Close(fs)
+	if err := unix.FsconfigSetString(fs, "source", old.Source); err != nil {
+		return -1, fmt.Errorf("fsconfig source: %w", err)
+	}
 	for opt := range strings.SplitSeq(old.Super, ",") {
 		name, value, _ := strings.Cut(opt, "=")
 		switch name {
