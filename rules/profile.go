@@ -260,8 +260,9 @@ func (p *Policy) join(of *Policy) {
 		}
 	}
 	p.Env.Unset = append(p.Env.Unset, unset...)
-	p.Env.Set = append(p.Env.Set, set...)
-	slices.SortFunc(p.Env.Set, func(a, b EnvVar) int { return strings.Compare(a.Name, b.Name) })
+	for _, v := range set {
+		p.Env.add(v)
+	}
 }
 
 // joinEntries appends the entries of more, but for plain paths that list has.

@@ -3,7 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -154,13 +154,27 @@ func Check(text string, o Options) (Result, error) {
 	}
 	c := newChecker(o)
 	c.text(text)
-	slices.SortStableFunc(c.result.Paths, func(a, b Named) int { return a.Pos - b.Pos })
-	slices.SortStableFunc(c.result.Opaque, func(a, b Opaque) int { return a.Pos - b.Pos })
+	sort.Stable(namedByPos(c.result.Paths))
+	sort.Stable(opaqueByPos(c.result.Opaque))
 	if c.violation != nil {
 		return c.result, c.violation
 	}
 	return c.result, nil
 }
+
+// A generic sort would be linked once for each of the two.
+type (
+	namedByPos  []Named
+	opaqueByPos []Opaque
+)
+
+func (l namedByPos) Len() int           { return len(l) }
+func (l namedByPos) Less(i, j int) bool { return l[i].Pos < l[j].Pos }
+func (l namedByPos) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+
+func (l opaqueByPos) Len() int           { return len(l) }
+func (l opaqueByPos) Less(i, j int) bool { return l[i].Pos < l[j].Pos }
+func (l opaqueByPos) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 type checker struct {
 	Options
