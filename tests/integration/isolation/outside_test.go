@@ -155,12 +155,20 @@ func terminal(t *testing.T, u launch.User) (outer, inner *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN)
+	// Not by Fd, which would make reads ignore their deadline.
+	raw, err := outer.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
+	var n int
+	var errIoctl error
+	err = raw.Control(func(fd uintptr) {
+		if n, errIoctl = unix.IoctlGetInt(int(fd), unix.TIOCGPTN); errIoctl == nil {
+			errIoctl = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		}
+	})
+	if err != nil || errIoctl != nil {
+		t.Fatal(err, errIoctl)
 	}
 	name := "/dev/pts/" + strconv.Itoa(n)
 	if inner, err = os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0); err != nil {

@@ -26,7 +26,7 @@ func (d *dialog) until(text string) {
 			d.seen = rest
 			return
 		}
-		if err := d.outer.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		if err := d.outer.SetReadDeadline(time.Now().Add(20*time.Second)); err != nil {
 			d.t.Fatal(err)
 		}
 		n, err := d.outer.Read(buf)
@@ -69,6 +69,7 @@ func TestTerminal(t *testing.T) {
 				d.say("fg\n")
 				d.until("continued") // it has the terminal by then
 				d.say("\x03")
+				d.until("prompt>") // or the next line goes to whom it interrupts
 				d.say("echo done''-$?\n")
 				d.until("done-130")
 				d.say("exit 7\n")
@@ -89,7 +90,7 @@ func TestTerminal(t *testing.T) {
 					outer, inner := terminal(t, u)
 					p := launch.Cmd{
 						Path: bash, Args: append([]string{"bash"}, c.args...), User: u, Policy: policy,
-						Env:   []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "TERM=dumb"},
+						Env:   []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "TERM=dumb", "PS1=prompt>"},
 						Stdin: inner, Stdout: inner, Stderr: inner,
 						Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true},
 					}.Start(t)
