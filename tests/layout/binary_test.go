@@ -11,9 +11,13 @@ import (
 	"testing"
 )
 
-// maxShimSize is in bytes. The shim is read from disk by every launch that
-// finds a cold cache, and copied into images.
-const maxShimSize = 3_000_000
+// The largest sizes of a shim in bytes, with the command check and without it.
+// The shim is read from disk by every launch that finds a cold cache, and
+// copied into images.
+const (
+	maxShimSize          = 3_200_000
+	maxShimSizeUnchecked = 2_800_000
+)
 
 // TestBinaries looks at the files that make build gives, for both machines.
 func TestBinaries(t *testing.T) {
@@ -32,11 +36,27 @@ func TestBinaries(t *testing.T) {
 				}
 				testNoMachinePaths(t, data)
 				testBuildInfo(t, file)
-				if name == "sandbox-exec-shim" && len(data) > maxShimSize {
-					t.Errorf("%d bytes, want at most %d", len(data), maxShimSize)
+				if name == "sandbox-exec-shim" {
+					testSize(t, data, maxShimSize)
 				}
 			})
 		}
+		t.Run(arch+"/without the command check", func(t *testing.T) {
+			bin := t.TempDir()
+			build(t, "GOARCH="+arch, "BIN="+bin, "TAGS=nocommandcheck")
+			data := read(t, filepath.Join(bin, "sandbox-exec-shim"))
+			testSize(t, data, maxShimSizeUnchecked)
+			if parser := []byte("mvdan.cc/sh/v3/syntax.(*Parser)"); bytes.Contains(data, parser) {
+				t.Errorf("the shell parser is in the binary: %q", parser)
+			}
+		})
+	}
+}
+
+func testSize(t *testing.T, shim []byte, most int) {
+	t.Helper()
+	if len(shim) > most {
+		t.Errorf("%d bytes, want at most %d", len(shim), most)
 	}
 }
 
