@@ -93,11 +93,29 @@ type rootFinder struct {
 	tree     pathcheck.Tree
 	list     []*candidate
 	warnings []string
+	resolved map[string]resolution
 	devices  []Root // once they were looked for
 }
 
 func newRootFinder(p *Policy, l Launch, t pathcheck.Tree) *rootFinder {
-	return &rootFinder{policy: p, launch: l, tree: t}
+	return &rootFinder{policy: p, launch: l, tree: t, resolved: map[string]resolution{}}
+}
+
+// resolve is [pathcheck.Resolve], once for each path: a lookup is a system call
+// for every component, and the same few directories are asked about again and
+// again. What is granted is looked up anew, and must still be the same then.
+func (f *rootFinder) resolve(path string) (pathcheck.Location, error) {
+	if r, ok := f.resolved[path]; ok {
+		return r.loc, r.err
+	}
+	loc, err := pathcheck.Resolve(f.tree, path)
+	f.resolved[path] = resolution{loc, err}
+	return loc, err
+}
+
+type resolution struct {
+	loc pathcheck.Location
+	err error
 }
 
 // candidates collects and resolves what may become a root.
@@ -126,7 +144,7 @@ func (f *rootFinder) candidates() error {
 		all = append(all, &candidate{key: "toolchainDirs", path: w.path, from: w.from, listed: true, dir: true, make: w.make})
 	}
 	for _, c := range all {
-		loc, err := pathcheck.Resolve(f.tree, c.path)
+		loc, err := f.resolve(c.path)
 		switch {
 		case err == nil:
 			c.loc = loc
@@ -152,7 +170,7 @@ func (f *rootFinder) guard() {
 		}
 	}
 	for _, e := range f.policy.Exposed {
-		if loc, err := pathcheck.Resolve(f.tree, e.Path); err == nil && loc.Exists {
+		if loc, err := f.resolve(e.Path); err == nil && loc.Exists {
 			writable[loc.Info.ID] = loc.Path
 		}
 	}
@@ -172,7 +190,7 @@ func (f *rootFinder) guard() {
 
 // linkIn returns the writable root in which the symlink lies.
 func (f *rootFinder) linkIn(writable map[pathcheck.ID]string, link string) (string, bool) {
-	loc, err := pathcheck.Resolve(f.tree, pathcheck.Parent(link))
+	loc, err := f.resolve(pathcheck.Parent(link))
 	if err != nil || !loc.Exists {
 		return "a directory that changed", true
 	}
@@ -191,12 +209,12 @@ func (f *rootFinder) dangles(c *candidate) bool {
 	for dir != "/" {
 		name := dir
 		dir = pathcheck.Parent(dir)
-		loc, err := pathcheck.Resolve(f.tree, dir)
+		loc, err := f.resolve(dir)
 		if err != nil {
 			return true
 		}
 		if loc.Exists {
-			next, err := pathcheck.Resolve(f.tree, name)
+			next, err := f.resolve(name)
 			return err != nil || len(next.Links) > len(loc.Links)
 		}
 	}
@@ -214,7 +232,7 @@ type guarded struct{ path, what string }
 func (f *rootFinder) guards() guards {
 	g := guards{ids: map[pathcheck.ID]string{}}
 	add := func(path, what string) {
-		loc, err := pathcheck.Resolve(f.tree, path)
+		loc, err := f.resolve(path)
 		if err != nil {
 			return
 		}
@@ -398,7 +416,7 @@ func (f *rootFinder) deviceRoots() []Root {
 	}
 	f.devices = []Root{}
 	for _, d := range devices {
-		loc, err := pathcheck.Resolve(f.tree, d.path)
+		loc, err := f.resolve(d.path)
 		if err != nil || !loc.Exists || len(loc.Links) > 0 || loc.Info.Kind != d.kind || rawDevice(d.path, loc.Info) {
 			continue
 		}

@@ -112,7 +112,8 @@ func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, fail("policy", err)
 	}
-	if err := l.protectItself(c.plan); err != nil {
+	c.stakes = l.stakes()
+	if err := l.protectItself(c.plan, c.stakes); err != nil {
 		return nil, fail("policy", err)
 	}
 	var sink rules.Recorder

@@ -12,37 +12,45 @@ import (
 // A stake is something that the program must not change: the next launch
 // would not be confined, or its report would be false.
 type stake struct {
-	what, path string
+	what string
+	loc  pathcheck.Location
 	// limit is set for what is said and never refused.
 	limit bool
 }
 
-// stakes lists what holds up the next launch: the shim, the directory it
-// stands in, the real program, the policy file, the profile and the report.
+// stakes lists what holds up the next launch, where it exists: the shim, the
+// directory it stands in, the real program, the policy file, the profile and
+// the report.
 func (l *launch) stakes() []stake {
 	var out []stake
-	if me := absolute(cwd(), l.me.invoked); l.me.invoked != "" && me != "" {
-		out = append(out, stake{what: "the shim", path: me}, stake{what: "the directory of the shim", path: pathcheck.Parent(me)})
+	add := func(what, path string, limit bool) {
+		if loc, err := pathcheck.Resolve(pathcheck.OS{}, path); err == nil && loc.Exists {
+			out = append(out, stake{what, loc, limit})
+		}
 	}
-	out = append(out, stake{what: "the real program", path: l.target.path})
+	if me := absolute(cwd(), l.me.invoked); l.me.invoked != "" && me != "" {
+		add("the shim", me, false)
+		add("the directory of the shim", pathcheck.Parent(me), false)
+	}
+	add("the real program", l.target.path, false)
 	if l.source.File != "" {
-		out = append(out, stake{what: "the policy file", path: l.source.File})
+		add("the policy file", l.source.File, false)
 	}
 	if l.policy.ProfileFile != "" {
-		out = append(out, stake{what: "the profile", path: l.policy.ProfileFile})
+		add("the profile", l.policy.ProfileFile, false)
 	}
 	if l.out != nil && l.out.to.Path != "" {
-		out = append(out, stake{what: "the report", path: l.out.to.Path, limit: true})
+		add("the report", l.out.to.Path, true)
 	}
 	return out
 }
 
 // selfProtection lists the stakes that the program could change.
-func (l *launch) selfProtection(pl *rules.Plan) []rules.Gap {
+func (l *launch) selfProtection(pl *rules.Plan, stakes []stake) []rules.Gap {
 	var gaps []rules.Gap
-	for _, s := range l.stakes() {
-		loc, err := pathcheck.Resolve(pathcheck.OS{}, s.path)
-		if err != nil || !loc.Exists || pl.Hides(loc.Path) {
+	for _, s := range stakes {
+		loc := s.loc
+		if pl.Hides(loc.Path) {
 			continue
 		}
 		if _, writable := pl.WritableRoot(loc); l.policy.Scope == rules.ScopeWorkspace && !writable {
@@ -59,16 +67,19 @@ func (l *launch) selfProtection(pl *rules.Plan) []rules.Gap {
 
 // protectItself refuses a launch of scope workspace whose writable roots hold
 // one of its stakes, or a symlink on the way to one.
-func (l *launch) protectItself(pl *rules.Plan) error {
+func (l *launch) protectItself(pl *rules.Plan, stakes []stake) error {
 	if l.policy.Scope != rules.ScopeWorkspace {
 		return nil
 	}
-	for _, s := range l.stakes() {
-		loc, err := pathcheck.Resolve(pathcheck.OS{}, s.path)
-		if s.limit || err != nil || !loc.Exists {
+	for _, s := range stakes {
+		if s.limit {
 			continue
 		}
-		for _, path := range append(loc.Links, loc.Path) {
+		paths := s.loc.Links
+		if _, in := pl.WritableRoot(s.loc); in {
+			paths = append(paths, s.loc.Path)
+		}
+		for _, path := range paths {
 			if root, ok := replaceable(pl, path); ok {
 				return &rules.Error{Key: "scope", Path: path, Msg: fmt.Sprintf("%s: the program could replace it, in the writable %q", s.what, root)}
 			}

@@ -399,6 +399,7 @@ type confinement struct {
 	held       held
 	rules      *ruleset
 	rulesAdded int
+	stakes     []stake
 	// frozen holds what is granted entry by entry, sorted.
 	frozen []string
 }
@@ -475,7 +476,8 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, err
 	}
-	if err := l.protectItself(c.plan); err != nil {
+	c.stakes = l.stakes()
+	if err := l.protectItself(c.plan, c.stakes); err != nil {
 		return nil, err
 	}
 	if c.rules == nil {
@@ -556,7 +558,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	if tally.Unopened > 0 {
 		gaps = append(gaps, rules.Gap{What: "unopened", Why: fmt.Sprintf("%d entries could not be opened and are denied", tally.Unopened), Limit: true})
 	}
-	gaps = append(gaps, l.selfProtection(c.plan)...)
+	gaps = append(gaps, l.selfProtection(c.plan, c.stakes)...)
 	r.NotEnforced = append(r.NotEnforced, gaps...)
 	for _, text := range c.plan.Warnings {
 		l.warn(text)
