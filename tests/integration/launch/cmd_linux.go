@@ -50,6 +50,9 @@ type Cmd struct {
 	FakeABI *ABI
 	// Setup prepares the process between fork and the execve of Path.
 	Setup *Setup
+	// Timeout is when the process is killed, and its test fails. 0 means two
+	// minutes.
+	Timeout time.Duration
 	// Sys is for namespaces, process groups and tracing; its Credential is
 	// taken from User.
 	Sys *syscall.SysProcAttr
@@ -245,7 +248,11 @@ func (c Cmd) start() (*Process, error) {
 		return nil, err
 	}
 	p.PID = p.proc.Pid
-	p.watchdog = time.AfterFunc(hang, func() { _ = p.proc.Kill() })
+	limit := c.Timeout
+	if limit == 0 {
+		limit = hang
+	}
+	p.watchdog = time.AfterFunc(limit, func() { _ = p.proc.Kill() })
 	return p, nil
 }
 

@@ -107,7 +107,7 @@ func TestCase68_Isolation(t *testing.T) {
 		p.run(t, p.policy(m{"isolate": []string{"signals", "proc"}}), ":")
 		// Where the private /proc is given, the process is not even there.
 		environ := "EACCES"
-		if slices.ContainsFunc(p.report(t).Enforced, func(e rules.Enforcement) bool { return e.What == "proc" && e.By == "mount-namespace" }) {
+		if slices.ContainsFunc(p.report(t).Enforced, func(e rules.Enforcement) bool { return e.What == "proc-visibility" }) {
 			environ = "ENOENT"
 		}
 		p.want(t, p.policy(m{"isolate": []string{"signals", "proc"}}), rows("EPERM", environ))
