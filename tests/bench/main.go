@@ -57,6 +57,9 @@ func run(w io.Writer, bin string, spawns int, siblings string) error {
 	if err := s.policies(w, counts); err != nil {
 		return fmt.Errorf("launches with a policy: %w", err)
 	}
+	if err := s.workspace(w, min(500, spawns)); err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
 	for _, text := range s.missing {
 		fmt.Fprintf(w, "left out: %s\n", text)
 	}
