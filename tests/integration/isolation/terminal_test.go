@@ -26,7 +26,7 @@ func (d *dialog) until(text string) {
 			d.seen = rest
 			return
 		}
-		if err := d.outer.SetReadDeadline(time.Now().Add(20*time.Second)); err != nil {
+		if err := d.outer.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 			d.t.Fatal(err)
 		}
 		n, err := d.outer.Read(buf)
