@@ -126,6 +126,9 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 		if hidden, ok := leadsToHidden(fd, &st, text, pl); ok {
 			return "leads to the hidden path " + quoted(hidden), text
 		}
+		if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
+			return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), text
+		}
 	}
 	if fd <= 2 {
 		return "", text
@@ -212,6 +215,39 @@ func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string
 		return "", false
 	}
 	return hiddenAbove(fd, pl)
+}
+
+// onHiddenDevice reports whether a descriptor of which it is not known where it
+// stands could stand at a hidden location, by its file system.
+func onHiddenDevice(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, bool) {
+	if placed(fd, st, text, pl) {
+		return "", false
+	}
+	dev := uint64(st.Dev)
+	return pl.HidesOn(dev, fmt.Sprintf("%d:%d", unix.Major(dev), unix.Minor(dev)))
+}
+
+// placed reports whether [leadsToHidden] knew where a descriptor stands: by its
+// name, or a directory by what is above it, in a mount that this process has. A
+// name is missing without /proc and when it is longer than a path can be; that
+// in a mount of another namespace, or of none, is a name only there.
+func placed(fd int, st *unix.Stat_t, text string, pl *rules.Plan) bool {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR && !strings.HasPrefix(text, "/") {
+		return false
+	}
+	var at, root unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &at); err != nil || at.Mask&unix.STATX_MNT_ID == 0 {
+		return true // nothing better is to be had
+	}
+	if pl.HasMount(at.Mnt_id) {
+		return true
+	}
+	if err := unix.Statx(unix.AT_FDCWD, "/", 0, unix.STATX_MNT_ID, &root); err == nil && root.Mnt_id == at.Mnt_id {
+		return true // after chroot(2), the table does not show it
+	}
+	// In a mount namespace that was copied, the name still leads there.
+	var named unix.Stat_t
+	return unix.Lstat(text, &named) == nil && idOf(&named) == idOf(st)
 }
 
 // maxAbove bounds the climb from a directory to the root.
