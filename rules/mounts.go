@@ -122,7 +122,8 @@ func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
 		for _, layer := range m.Layers {
 			real, ok := pl.layer(t, layer)
 			if !ok {
-				continue // from another mount namespace, or no longer there
+				pl.lostLayer(m, h)
+				continue
 			}
 			a := pathcheck.Alias{Path: m.Point, Shows: h.Path, FSType: m.FSType}
 			switch {
@@ -147,6 +148,18 @@ func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
 		}
 	}
 	return out
+}
+
+// lostLayer says that an overlay beside h has a layer that is not to be found:
+// it was given by a relative path or in another mount namespace, or is gone.
+func (pl *Plan) lostLayer(m pathcheck.Mount, h Hidden) {
+	gap := Gap{
+		What: "overlay", Path: m.Point, Limit: true,
+		Why: "a layer of this overlay cannot be found; if it holds something hidden, the overlay shows it",
+	}
+	if !pathcheck.Within(m.Point, h.Path) && !pl.closed(m.Point) && !slices.Contains(pl.Limits, gap) {
+		pl.Limits = append(pl.Limits, gap)
+	}
 }
 
 // layer returns the real location of a layer of an overlay. Hosts of many
