@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 )
 
 // A fence is one fenced block of a Markdown page.
@@ -57,13 +60,29 @@ func pages(t *testing.T) []string {
 	return list
 }
 
+// checkOpens returns an error when an exposed template can never open anything,
+// because a plain path hides the directory that it lies in.
+func checkOpens(p *Policy) error {
+	for _, e := range p.Exposed {
+		for _, h := range p.Hidden {
+			if e.Template != nil && h.Template == nil && pathcheck.Within(h.Path, e.Template.Beneath) {
+				return fmt.Errorf("the plain path %s hides what %s is to open", h.Path, e.Template.Path)
+			}
+		}
+	}
+	return nil
+}
+
 // checkFence returns what is wrong with a block, or nil: a policy or a profile
 // must parse, a policy called invalid must not, and a report must be JSON.
 func checkFence(f fence) error {
 	switch f.info {
 	case "json":
-		_, err := Parse([]byte(f.body))
-		return err
+		p, err := Parse([]byte(f.body))
+		if err != nil {
+			return err
+		}
+		return checkOpens(p)
 	case "json profile":
 		_, err := ParseProfile("page", []byte(f.body))
 		return err
@@ -123,6 +142,9 @@ func TestDocsNameEveryKey(t *testing.T) {
 		t.Errorf("headings (-want +got)\n%s", diff)
 	}
 	for key := range want {
+		if !strings.Contains(string(text), "\n| [`"+key+"`](#"+strings.ToLower(key)+") | ") {
+			t.Errorf("%s is not in the table of keys", key)
+		}
 		_, err := Parse([]byte(`{"version":1,"` + key + `":0}`))
 		if err == nil || strings.Contains(err.Error(), "unknown key") {
 			t.Errorf("%s is documented, and Parse says %v", key, err)
