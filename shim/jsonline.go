@@ -90,6 +90,11 @@ func (l *jsonLine) quote(s string) {
 	const hex = "0123456789abcdef"
 	out := append(*l, '"')
 	for i := 0; i < len(s); {
+		if b := s[i]; b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' {
+			out = append(out, b)
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:

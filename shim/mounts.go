@@ -37,7 +37,7 @@ func (w *mountWatch) read() (pathcheck.Mounts, error) {
 		return nil, fmt.Errorf("read /proc/self/mountinfo: %w", err)
 	}
 	var text strings.Builder
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, 8<<10) // the usual table fits, and few pages are touched
 	for {
 		n, err := unix.Read(w.fd, buf)
 		if err == unix.EINTR {
