@@ -79,6 +79,7 @@ func (pl *Plan) findExposed(t pathcheck.Tree) error {
 		} else if raw {
 			return bad("is or holds a device that reaches memory or a disk")
 		}
+		pl.addWay(e.Key, loc)
 		if !slices.ContainsFunc(pl.Exposed, func(x Exposed) bool { return x.Path == loc.Path }) {
 			pl.Exposed = append(pl.Exposed, Exposed{Key: e.Key, Path: loc.Path, Info: loc.Info})
 		}

@@ -25,6 +25,9 @@ type Plan struct {
 	// Limits holds what this launch cannot hold of its policy, beyond what
 	// [Assess] says of every launch.
 	Limits []Gap
+	// Ways holds the symlinks by which entries of hidden and exposed lead to
+	// their places, for the entries that have some.
+	Ways []Way
 	// Roots holds what scope workspace leaves writable: the workspace first.
 	Roots []Root
 	// Warnings holds sentences about what the launch must be told of: roots
@@ -75,6 +78,19 @@ type Exposed struct {
 	Key  string
 	Path string
 	Info pathcheck.Info
+}
+
+// A Way is how a policy entry leads to its place.
+type Way struct {
+	Key string
+	// Links holds the location of each symlink, in their order.
+	Links []string
+}
+
+func (pl *Plan) addWay(key string, loc pathcheck.Location) {
+	if len(loc.Links) > 0 {
+		pl.Ways = append(pl.Ways, Way{key, loc.Links})
+	}
 }
 
 // ErrChanged says that the file system changed under the planning launch. The
@@ -174,6 +190,7 @@ func (pl *Plan) findHidden(p *Policy, t pathcheck.Tree) error {
 				Why: "a directory on the way may not be searched; if a symbolic link there leads elsewhere, that place stays open",
 			})
 		}
+		pl.addWay(e.Key, loc)
 		pl.addHidden(Hidden{Key: e.Key, Path: loc.Path, Exists: loc.Exists, Info: loc.Info, origin: e.origin(), above: loc.Above})
 	}
 	return nil

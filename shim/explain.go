@@ -112,7 +112,7 @@ func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, fail("policy", err)
 	}
-	c.stakes = l.stakes()
+	c.stakes = l.stakes(c.plan)
 	if err := l.protectItself(c.plan, c.stakes); err != nil {
 		return nil, fail("policy", err)
 	}

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -16,16 +17,18 @@ type stake struct {
 	loc  pathcheck.Location
 	// limit is set for what is said and never refused.
 	limit bool
+	// way is set where only the symlinks on the way there are at stake.
+	way bool
 }
 
 // stakes lists what holds up the next launch, where it exists: the shim, the
-// directory it stands in, the real program, the policy file, the profile and
-// the report.
-func (l *launch) stakes() []stake {
+// directory it stands in, the real program, the policy file, the profile, the
+// report, and the symlinks that decide which places are hidden and exposed.
+func (l *launch) stakes(pl *rules.Plan) []stake {
 	var out []stake
 	add := func(what, path string, limit bool) {
 		if loc, err := pathcheck.Resolve(pathcheck.OS{}, path); err == nil && loc.Exists {
-			out = append(out, stake{what, loc, limit})
+			out = append(out, stake{what: what, loc: loc, limit: limit})
 		}
 	}
 	if me := absolute(cwd(), l.me.invoked); l.me.invoked != "" && me != "" {
@@ -42,6 +45,9 @@ func (l *launch) stakes() []stake {
 	if l.out != nil && l.out.to.Path != "" {
 		add("the report", l.out.to.Path, true)
 	}
+	for _, w := range pl.Ways {
+		out = append(out, stake{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, way: true})
+	}
 	return out
 }
 
@@ -49,20 +55,50 @@ func (l *launch) stakes() []stake {
 func (l *launch) selfProtection(pl *rules.Plan, stakes []stake) []rules.Gap {
 	var gaps []rules.Gap
 	for _, s := range stakes {
-		loc := s.loc
-		if pl.Hides(loc.Path) {
-			continue
+		gap := rules.Gap{What: "self-protection", Path: s.loc.Path, Why: "the program can write " + s.what, Limit: true}
+		if !l.writable(pl, s) {
+			path, _, ok := l.replaced(pl, s)
+			if !ok {
+				continue
+			}
+			gap.Path, gap.Why = path, "the program can replace "+s.what
 		}
-		if _, writable := pl.WritableRoot(loc); l.policy.Scope == rules.ScopeWorkspace && !writable {
-			continue
-		}
-		dir := loc.Info.Kind == pathcheck.Directory
-		if dir && pl.Freezes(loc.Path) || !couldWrite(loc) {
-			continue
-		}
-		gaps = append(gaps, rules.Gap{What: "self-protection", Path: loc.Path, Why: "the program can write " + s.what, Limit: true})
+		gaps = append(gaps, gap)
 	}
 	return gaps
+}
+
+// writable reports whether the program could write a stake itself.
+func (l *launch) writable(pl *rules.Plan, s stake) bool {
+	if _, in := l.reached(pl, s.loc); s.way || !in || pl.Hides(s.loc.Path) {
+		return false
+	}
+	dir := s.loc.Info.Kind == pathcheck.Directory
+	return (!dir || !pl.Freezes(s.loc.Path)) && couldWrite(s.loc)
+}
+
+// reached reports whether the confinement lets the program write at a place,
+// and in which root.
+func (l *launch) reached(pl *rules.Plan, loc pathcheck.Location) (root string, ok bool) {
+	if l.policy.Scope == rules.ScopeWorkspace {
+		return pl.WritableRoot(loc)
+	}
+	return "/", !pl.Hides(loc.Path)
+}
+
+// replaced returns what of a stake and the symlinks on the way to it the program
+// could replace, and in which root.
+func (l *launch) replaced(pl *rules.Plan, s stake) (path, root string, ok bool) {
+	paths := slices.Clone(s.loc.Links)
+	if _, in := l.reached(pl, s.loc); in && !s.way {
+		paths = append(paths, s.loc.Path)
+	}
+	for _, path := range paths {
+		if root, ok := l.replaceable(pl, path); ok {
+			return path, root, true
+		}
+	}
+	return "", "", false
 }
 
 // protectItself refuses a launch of scope workspace whose writable roots hold
@@ -75,22 +111,16 @@ func (l *launch) protectItself(pl *rules.Plan, stakes []stake) error {
 		if s.limit {
 			continue
 		}
-		paths := s.loc.Links
-		if _, in := pl.WritableRoot(s.loc); in {
-			paths = append(paths, s.loc.Path)
-		}
-		for _, path := range paths {
-			if root, ok := replaceable(pl, path); ok {
-				return &rules.Error{Key: "scope", Path: path, Msg: fmt.Sprintf("%s: the program could replace it, in the writable %q", s.what, root)}
-			}
+		if path, root, ok := l.replaced(pl, s); ok {
+			return &rules.Error{Key: "scope", Path: path, Msg: fmt.Sprintf("%s: the program could replace it, in the writable %q", s.what, root)}
 		}
 	}
 	return nil
 }
 
-// replaceable reports whether a file, or a directory above it, lies in a
-// writable root and could be written or renamed away by this user.
-func replaceable(pl *rules.Plan, path string) (root string, ok bool) {
+// replaceable reports whether a file, or a directory above it, lies where the
+// program may write and could be written or renamed away by this user.
+func (l *launch) replaceable(pl *rules.Plan, path string) (root string, ok bool) {
 	for ; path != "/"; path = pathcheck.Parent(path) {
 		var at, dir unix.Stat_t
 		parent := pathcheck.Parent(path)
@@ -99,7 +129,7 @@ func replaceable(pl *rules.Plan, path string) (root string, ok bool) {
 		}
 		if at.Mode&unix.S_IFMT == unix.S_IFREG {
 			if loc, err := pathcheck.Resolve(pathcheck.OS{}, path); err == nil && couldWrite(loc) {
-				if root, ok := pl.WritableRoot(loc); ok {
+				if root, ok := l.reached(pl, loc); ok {
 					return root, true
 				}
 			}
@@ -113,7 +143,7 @@ func replaceable(pl *rules.Plan, path string) (root string, ok bool) {
 		if dir.Mode&unix.S_ISVTX != 0 && me != 0 && me != at.Uid && me != dir.Uid {
 			continue
 		}
-		if root, ok := pl.WritableRoot(loc); ok {
+		if root, ok := l.reached(pl, loc); ok {
 			return root, true
 		}
 	}

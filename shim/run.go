@@ -476,7 +476,7 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, err
 	}
-	c.stakes = l.stakes()
+	c.stakes = l.stakes(c.plan)
 	if err := l.protectItself(c.plan, c.stakes); err != nil {
 		return nil, err
 	}
