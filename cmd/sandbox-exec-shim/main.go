@@ -1,14 +1,8 @@
-//go:debug containermaxprocs=0
-
 // Command sandbox-exec-shim stands in place of a program: it takes a policy
 // from the environment, confines itself with Landlock, and becomes the program
 // by execve(2).
 //
 // It never reads a flag: every argument is the program's.
-//
-// By the setting above the runtime leaves the control group alone, which it
-// would read in each launch for a number of processors that a launch does not
-// need.
 package main
 
 import (
