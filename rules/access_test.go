@@ -12,8 +12,16 @@ func TestHandled(t *testing.T) {
 		abi  int
 		want rules.Access
 	}{
-		{-1, 0}, {0, 0},
-		{1, 0x1fff}, {2, 0x3fff}, {3, 0x7fff}, {4, 0x7fff}, {5, 0xffff}, {8, 0xffff}, {9, 0x1ffff}, {100, 0x1ffff},
+		{-1, 0},
+		{0, 0},
+		{1, 0x1fff},
+		{2, 0x3fff},
+		{3, 0x7fff},
+		{4, 0x7fff},
+		{5, 0xffff},
+		{8, 0xffff},
+		{9, 0x1ffff},
+		{100, 0x1ffff},
 	}
 	for _, tt := range tests {
 		if got := rules.Handled(tt.abi); got != tt.want {

@@ -103,7 +103,9 @@ func TestPaperclipRunner(t *testing.T) {
 	}{
 		{"nothing given", nil, nil, nil, nil},
 		{
-			"a session", []string{"--state-dir", r + "/durable-sessions/own-scope/runner", "--session-id", "own-session"}, nil, nil,
+			"a session",
+			[]string{"--state-dir", r + "/durable-sessions/own-scope/runner", "--session-id", "own-session"},
+			nil, nil,
 			[]string{r + "/durable-sessions/own-scope", r + "/opencode/own-session"},
 		},
 		{"under runner", []string{"--state-dir", r + "/runner/x/y"}, nil, nil, []string{r + "/runner/x"}},
@@ -117,11 +119,17 @@ func TestPaperclipRunner(t *testing.T) {
 		{"session emoji", []string{"--session-id", "😀"}, nil, nil, []string{r + "/opencode/__"}},
 		{"session long", []string{"--session-id", strings.Repeat("x", 130)}, nil, nil, []string{r + "/opencode/" + strings.Repeat("x", 120)}},
 		{
-			"OpenCode elsewhere", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=/oc"}, []string{"/oc"},
+			"OpenCode elsewhere",
+			[]string{"--session-id", "own"},
+			[]string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=/oc"},
+			[]string{"/oc"},
 			[]string{r + "/opencode/own", "/oc/own"},
 		},
 		{
-			"OpenCode in the own session", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=" + r + "/durable-sessions/own/oc"}, nil,
+			"OpenCode in the own session",
+			[]string{"--session-id", "own"},
+			[]string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=" + r + "/durable-sessions/own/oc"},
+			nil,
 			[]string{r + "/opencode/own"},
 		},
 		{"OpenCode relative", []string{"--session-id", "own"}, []string{"PAPERCLIP_OPENCODE_RUNTIME_DIR=oc"}, nil, []string{r + "/opencode/own"}},

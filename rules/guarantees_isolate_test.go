@@ -78,8 +78,10 @@ func TestAssessConfinement(t *testing.T) {
 // A domain that was not entered takes the private /proc with it.
 func TestLose(t *testing.T) {
 	held, gaps := rules.Lose([]rules.Enforcement{
-		{What: "proc", By: rules.ByLandlock}, {What: "proc-visibility", By: rules.ByMountNamespace},
-		{What: "tty", By: rules.BySeccomp}, {What: "capabilities", By: rules.ByCapabilities},
+		{What: "proc", By: rules.ByLandlock},
+		{What: "proc-visibility", By: rules.ByMountNamespace},
+		{What: "tty", By: rules.BySeccomp},
+		{What: "capabilities", By: rules.ByCapabilities},
 	}, nil, "why")
 	if len(held) != 2 || held[0].What != "tty" || held[1].What != "capabilities" {
 		t.Errorf("held: %v", held)

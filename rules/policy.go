@@ -204,8 +204,11 @@ var isolations = [...]struct {
 	what Isolation
 	name string
 }{
-	{IsolateSignals, "signals"}, {IsolateAbstractUnix, "abstract-unix"}, {IsolateUnixSockets, "unix-sockets"},
-	{IsolateProc, "proc"}, {IsolateTTY, "tty"},
+	{IsolateSignals, "signals"},
+	{IsolateAbstractUnix, "abstract-unix"},
+	{IsolateUnixSockets, "unix-sockets"},
+	{IsolateProc, "proc"},
+	{IsolateTTY, "tty"},
 }
 
 const (

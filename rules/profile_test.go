@@ -99,9 +99,15 @@ func TestJoin(t *testing.T) {
 		profile, policy string
 		want            bool
 	}{
-		{"silent", "", true}, {"silent", "true", true}, {"silent", "false", false},
-		{"must", "", true}, {"must", "true", true}, {"must", "false", true},
-		{"may", "", false}, {"may", "true", true}, {"may", "false", false},
+		{"silent", "", true},
+		{"silent", "true", true},
+		{"silent", "false", false},
+		{"must", "", true},
+		{"must", "true", true},
+		{"must", "false", true},
+		{"may", "", false},
+		{"may", "true", true},
+		{"may", "false", false},
 	} {
 		text := `{"version":1,"profile":"` + row.profile + `"`
 		if row.policy != "" {

@@ -237,7 +237,7 @@ func (r *run) cd(name field, args []field, s *state) outcome {
 		return outcome{r.moved(s, nil), s}
 	}
 	target := field{src: name.src, pos: name.pos}
-	ok := true
+	var ok bool
 	switch {
 	case len(args) == 0:
 		target.text, ok = r.lookup("HOME", s)

@@ -58,7 +58,9 @@ type test struct {
 }
 
 func equals(n, value uint32) test       { return test{arg(n), 0, unix.BPF_JEQ, value} }
-func masked(n, mask, value uint32) test { return test{arg(n), mask, unix.BPF_JEQ, value} }
+// ofType compares the type of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK,
+// which share its word.
+func ofType(kind uint32) test { return test{arg(1), 0xf, unix.BPF_JEQ, kind} }
 func anyBits(n, bits uint32) test       { return test{arg(n), 0, unix.BPF_JSET, bits} }
 func errnoVerdict(e unix.Errno) uint32  { return unix.SECCOMP_RET_ERRNO | uint32(e) }
 
@@ -81,26 +83,24 @@ func (c Config) rules() []rule {
 	if c.Mark {
 		add(errnoVerdict(markAnswer), unix.SYS_PRCTL, equals(0, markQuestion))
 	}
-	// The type shares its word with SOCK_CLOEXEC and SOCK_NONBLOCK.
-	const typeMask = 0xf
 	if c.NoUnixSockets {
 		add(deny, unix.SYS_SOCKET, equals(0, unix.AF_UNIX))
 		// A datagram socket of a pair can send to any address; SOCK_RAW is
 		// another name of it (unix(7)).
-		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_DGRAM))
-		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), masked(1, typeMask, unix.SOCK_RAW))
+		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), ofType(unix.SOCK_DGRAM))
+		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), ofType(unix.SOCK_RAW))
 	}
 	if c.Sockets != AnySockets {
 		add(allowVerdict, unix.SYS_SOCKET, equals(0, unix.AF_UNIX))
 		add(allowVerdict, unix.SYS_SOCKET, equals(0, unix.AF_NETLINK), equals(2, unix.NETLINK_ROUTE))
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
 			if c.Sockets >= TCPSockets {
-				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), masked(1, typeMask, unix.SOCK_STREAM), equals(2, 0))
-				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), masked(1, typeMask, unix.SOCK_STREAM), equals(2, unix.IPPROTO_TCP))
+				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), ofType(unix.SOCK_STREAM), equals(2, 0))
+				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), ofType(unix.SOCK_STREAM), equals(2, unix.IPPROTO_TCP))
 			}
 			if c.Sockets >= TCPAndUDPSockets {
-				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), masked(1, typeMask, unix.SOCK_DGRAM), equals(2, 0))
-				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), masked(1, typeMask, unix.SOCK_DGRAM), equals(2, unix.IPPROTO_UDP))
+				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), ofType(unix.SOCK_DGRAM), equals(2, 0))
+				add(allowVerdict, unix.SYS_SOCKET, equals(0, family), ofType(unix.SOCK_DGRAM), equals(2, unix.IPPROTO_UDP))
 			}
 		}
 		add(deny, unix.SYS_SOCKET)

@@ -76,8 +76,12 @@ func TestProgram(t *testing.T) {
 		quiet    = unix.MSG_NOSIGNAL
 	)
 	configs := []Config{
-		{Sockets: LocalSockets}, {Sockets: TCPSockets}, {Sockets: TCPAndUDPSockets},
-		{NoUnixSockets: true}, {NoTerminalInput: true}, {Mark: true},
+		{Sockets: LocalSockets},
+		{Sockets: TCPSockets},
+		{Sockets: TCPAndUDPSockets},
+		{NoUnixSockets: true},
+		{NoTerminalInput: true},
+		{Mark: true},
 		{Sockets: LocalSockets, NoUnixSockets: true, NoTerminalInput: true, Mark: true},
 	}
 	type verdicts [7]uint32 // by config

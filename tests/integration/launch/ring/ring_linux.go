@@ -121,7 +121,7 @@ func (r *Ring) Do(op uint8, fd int32, off uint64, addr unsafe.Pointer, length ui
 }
 
 // keep holds what the kernel was given, in the heap.
-var keep unsafe.Pointer
+var keep unsafe.Pointer //nolint:unused // that it is stored is its use
 
 // DoAt is Do with an address of the process that serves the ring.
 func (r *Ring) DoAt(op uint8, fd int32, off uint64, addr uintptr, length uint32) (int32, error) {
