@@ -57,12 +57,13 @@ type test struct {
 	value uint32
 }
 
-func equals(n, value uint32) test       { return test{arg(n), 0, unix.BPF_JEQ, value} }
+func equals(n, value uint32) test { return test{arg(n), 0, unix.BPF_JEQ, value} }
+
 // ofType compares the type of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK,
 // which share its word.
-func ofType(kind uint32) test { return test{arg(1), 0xf, unix.BPF_JEQ, kind} }
-func anyBits(n, bits uint32) test       { return test{arg(n), 0, unix.BPF_JSET, bits} }
-func errnoVerdict(e unix.Errno) uint32  { return unix.SECCOMP_RET_ERRNO | uint32(e) }
+func ofType(kind uint32) test          { return test{arg(1), 0xf, unix.BPF_JEQ, kind} }
+func anyBits(n, bits uint32) test      { return test{arg(n), 0, unix.BPF_JSET, bits} }
+func errnoVerdict(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
 
 const allowVerdict = unix.SECCOMP_RET_ALLOW
 
