@@ -3,6 +3,7 @@ package shim
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
@@ -12,7 +13,8 @@ import (
 func (l *launch) expand() error {
 	v := rules.Values{
 		Argv: l.start.Argv, Env: l.env, Cwd: cwd(),
-		Names: []string{base(l.me.invoked), l.target.name, base(l.target.path)},
+		// Behind a shim in place, the real program has another name.
+		Names: []string{base(l.me.invoked), l.target.name, strings.TrimSuffix(base(l.target.path), inPlaceSuffix)},
 	}
 	p, dropped, err := l.policy.Expand(v)
 	if err != nil {
