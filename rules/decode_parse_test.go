@@ -349,6 +349,8 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"template keep 7", `{"version":1,"root":"/r","hidden":[{"path":"/a","beneath":"/b","keep":[]}]}`, `hidden[0].keep: must be a number from 1 to 64`},
 	{"template keep 8", `{"version":1,"root":"/r","hidden":[{"path":"/a","beneath":"/b","keep":99999999999999999999}]}`, `hidden[0].keep: must be a number from 1 to 64`},
 	{"template kind", `{"version":1,"root":"/r","hidden":["/r"],"exposed":[{"path":"/a","beneath":"/b","kind":"fifo"}]}`, `exposed[0].kind: must be "dir" or "file"`},
+	{"template unless lifts", `{"version":1,"root":"/r","hidden":[{"path":"${root}/a","unless":["/b","${env:X}"]}]}`, `hidden[0].unless: a value of the launch may not decide whether what the policy itself names is hidden`},
+	{"template beneath lifts", `{"version":1,"root":"/r","hidden":[{"path":"${root}/a","beneath":"${cwd}"}]}`, `hidden[0].beneath: a value of the launch may not decide whether what the policy itself names is hidden`},
 	{"template kind in hidden", `{"version":1,"root":"/r","hidden":[{"path":"/a","kind":"dir"}]}`, `hidden[0].kind: nothing is made of a hidden path`},
 	{"template file in precreate", `{"version":1,"root":"/r","precreate":[{"path":"/a","kind":"file"}]}`, `precreate[0].kind: precreate makes directories`},
 	{"template unless text", `{"version":1,"root":"/r","hidden":[{"path":"/a","unless":"/b"}]}`, `hidden[0].unless: must be a list of templates`},

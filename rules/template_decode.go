@@ -9,6 +9,7 @@ import (
 const (
 	badEntries  = "must be a list of absolute paths and templates"
 	badTemplate = "must be a template: a text with sources"
+	launchLifts = "a value of the launch may not decide whether what the policy itself names is hidden"
 	badCount    = "must be a number from 1 to 64"
 )
 
@@ -99,6 +100,10 @@ func (t *Template) check(list, key string) error {
 		return bad("depth", `needs "beneath"`)
 	case t.Keep > 0 && t.Depth > 0:
 		return bad("depth", `not together with "keep"`)
+	case list == "hidden" && !textUses(t.Path, untrusted) && textUses(t.Beneath, untrusted):
+		return bad("beneath", launchLifts)
+	case list == "hidden" && !textUses(t.Path, untrusted) && slices.ContainsFunc(t.Unless, func(s string) bool { return textUses(s, untrusted) }):
+		return bad("unless", launchLifts)
 	case t.Kind != KindNone && list == "hidden":
 		return bad("kind", "nothing is made of a hidden path")
 	case t.Kind == KindFile && list == "precreate":
