@@ -94,7 +94,10 @@ func (r *Report) filtered(p *rules.Policy) {
 	case mechanismNone:
 		r.Mechanism = mechanismSeccomp
 	}
-	if p.ConfinesNetwork() {
+	unchecked := slices.ContainsFunc(r.NotEnforced, func(g rules.Gap) bool {
+		return !g.Limit && (g.What == "connect-tcp" || g.What == "bind-tcp")
+	})
+	if p.ConfinesNetwork() && !unchecked {
 		r.Network = string(p.Network.Mode)
 	}
 }
