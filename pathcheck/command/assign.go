@@ -35,7 +35,9 @@ func (r *run) assign(a *syntax.Assign, s *state) (*state, variable) {
 	v := variable{text: f.text, known: !f.partly()}
 	if a.Append {
 		old, ok := r.lookup(name, s)
-		f.text = old + f.text
+		if ok = ok && len(old)+len(f.text) <= maxText && r.step(len(old)/64); ok {
+			f.text = old + f.text
+		}
 		v.text, v.known = f.text, ok && v.known && !r.simple()
 		if !ok && !strings.HasPrefix(f.text, ":") {
 			f.text = "" // what it continues is not known

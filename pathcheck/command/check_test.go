@@ -546,6 +546,11 @@ func TestCheckLimits(t *testing.T) {
 		"doubling":  "a() { :; }; b() { a; a; a; a; a; a; a; a; }; c() { b; b; b; b; b; b; b; b; }; d() { c; c; c; c; c; c; c; c; }; e() { d; d; d; d; d; d; d; d; }; g() { e; e; e; e; e; e; e; e; }; h() { g; g; g; g; g; g; g; g; }; h; h; cat /etc/x",
 		"loops":     strings.Repeat("while a; do ", 60) + "cd x" + strings.Repeat("; done", 60) + "; cat /etc/x",
 		"variables": manyVars(4000) + "cat /etc/x",
+		"values":    "a=xx; " + strings.Repeat("a=$a$a; ", 60) + "cat /etc/x",
+		"appended":  "a=xx; " + strings.Repeat("a+=$a; ", 60) + "cat /etc/x",
+		"fields":    "a=" + strings.Repeat("x", 20000) + "; : " + strings.Repeat(`"$a" `, 7000) + "; cat /etc/x",
+		"one word":  "a=" + strings.Repeat("x", 20000) + `; : "` + strings.Repeat("$a", 20000) + `"; cat /etc/x`,
+		"lists":     "a=" + strings.Repeat("/w/x:", 4000) + "; " + strings.Repeat("b=$a; ", 6000) + "cat /etc/x",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Check(text, o); kindOf(err) != abs {

@@ -131,6 +131,19 @@ func (x *expansion) reset() {
 
 func (x *expansion) text() string { return x.b.String() }
 
+// maxText is how long a text with values in it may become, in bytes: a variable
+// that is doubled again and again would fill the memory.
+const maxText = 1 << 16
+
+// known adds a value, if it is not too long to follow.
+func (x *expansion) known(part syntax.Node, v string) {
+	if x.b.Len()+len(v) > maxText || !x.step(len(v)/64) {
+		x.unknown(part, "a long value")
+		return
+	}
+	x.b.WriteString(v)
+}
+
 func (x *expansion) unknown(part syntax.Node, why string) {
 	src := x.source(part)
 	if src == "" || strings.Contains(src, "/") || len(src) > 40 {
@@ -266,7 +279,7 @@ func (x *expansion) expandTilde(v string, whole bool) string {
 		}
 	}
 	x.quoted = true
-	if ok && home != "" {
+	if ok && home != "" && x.step(len(home)/64) && x.b.Len()+len(home) <= maxText {
 		x.b.WriteString(home)
 		return rest
 	}
@@ -342,14 +355,14 @@ func (x *expansion) param(p *syntax.ParamExp, quoted bool) {
 		return
 	}
 	if quoted || x.whole {
-		x.b.WriteString(v)
+		x.known(p, v)
 		return
 	}
 	if _, split := x.s.vars["IFS"]; split || strings.Trim(v, plainBytes) != "" {
 		x.unknown(p, "value is split or matched")
 		return
 	}
-	x.b.WriteString(v)
+	x.known(p, v)
 }
 
 // plainBytes are those that an unquoted value neither is split at nor makes a
@@ -411,7 +424,7 @@ func (x *expansion) substitution(p *syntax.CmdSubst, quoted bool) {
 		call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
 		if ok && len(call.Assigns) == 0 && len(call.Args) == 1 && call.Args[0].Lit() == "pwd" &&
 			len(x.s.funcs["pwd"].bodies) == 0 && (quoted || x.whole || strings.Trim(dir, plainBytes) == "") {
-			x.b.WriteString(dir)
+			x.known(p, dir)
 			return
 		}
 	}
