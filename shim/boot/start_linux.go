@@ -29,8 +29,8 @@ var (
 var frame [frameWords]uintptr
 
 const (
-	frameWords = 104
-	frameAuxv  = 5
+	frameWords = 106
+	frameAuxv  = 6
 )
 
 // tls stands in for thread-local storage until the runtime has its own.
@@ -40,13 +40,19 @@ var (
 	runtimeName = [...]byte{'s', 'h', 'i', 'm', 0}
 
 	// Preemption by signal would leave a SIGURG pending for the program. The
-	// other two keep the runtime from reading cgroup files.
+	// next two keep the runtime from reading cgroup files again and again, the
+	// last from naming its mappings, a prctl for each.
 	runtimeSettings = [...]byte{
 		'G', 'O', 'D', 'E', 'B', 'U', 'G', '=',
 		'a', 's', 'y', 'n', 'c', 'p', 'r', 'e', 'e', 'm', 'p', 't', 'o', 'f', 'f', '=', '1', ',',
 		'c', 'o', 'n', 't', 'a', 'i', 'n', 'e', 'r', 'm', 'a', 'x', 'p', 'r', 'o', 'c', 's', '=', '0', ',',
-		'u', 'p', 'd', 'a', 't', 'e', 'm', 'a', 'x', 'p', 'r', 'o', 'c', 's', '=', '0', 0,
+		'u', 'p', 'd', 'a', 't', 'e', 'm', 'a', 'x', 'p', 'r', 'o', 'c', 's', '=', '0', ',',
+		'd', 'e', 'c', 'o', 'r', 'a', 't', 'e', 'm', 'a', 'p', 'p', 'i', 'n', 'g', 's', '=', '0', 0,
 	}
+
+	// One processor: a launch is one thread's work, and waking idle ones for it
+	// takes a tenth of its time.
+	runtimeProcs = [...]byte{'G', 'O', 'M', 'A', 'X', 'P', 'R', 'O', 'C', 'S', '=', '1', 0}
 
 	devNull = [...]byte{'/', 'd', 'e', 'v', '/', 'n', 'u', 'l', 'l', 0}
 	rootDir = [...]byte{'/', 0}
@@ -100,6 +106,7 @@ func fillFrame() {
 	frame[0] = 1
 	frame[1] = uintptr(unsafe.Pointer(&runtimeName))
 	frame[3] = uintptr(unsafe.Pointer(&runtimeSettings))
+	frame[4] = uintptr(unsafe.Pointer(&runtimeProcs))
 	p := auxv
 	for i := frameAuxv; i+3 < frameWords && *(*uintptr)(p) != atNull; i += 2 {
 		frame[i] = *(*uintptr)(p)
