@@ -45,11 +45,9 @@ func Missing(p *Policy, l Launch, t pathcheck.Tree) []MissingDir {
 		return nil
 	}
 	f := newRootFinder(p, l, t)
-	if f.candidates() != nil {
-		return nil // Prepare says it
-	}
-	if !slices.ContainsFunc(f.list, func(c *candidate) bool { return c.make != 0 && !c.loc.Exists }) {
-		return nil
+	all, err := f.collect()
+	if err != nil || !slices.ContainsFunc(all, f.isMissing) || f.candidates() != nil {
+		return nil // Prepare says what is wrong
 	}
 	f.guard()
 	var hidden []pathcheck.Location
@@ -118,15 +116,24 @@ type resolution struct {
 	err error
 }
 
-// candidates collects and resolves what may become a root.
-func (f *rootFinder) candidates() error {
+// isMissing reports whether a candidate should be made.
+func (f *rootFinder) isMissing(c *candidate) bool {
+	if c.make == 0 {
+		return false
+	}
+	loc, err := f.resolve(c.path)
+	return err == nil && !loc.Exists
+}
+
+// collect returns what may become a root.
+func (f *rootFinder) collect() ([]*candidate, error) {
 	p := f.policy
 	workspace := p.Workspace
 	if workspace == "" {
 		workspace = f.launch.Cwd
 	}
 	if workspace == "" {
-		return &Error{Key: "workspace", Msg: "the current directory is not known; name the workspace"}
+		return nil, &Error{Key: "workspace", Msg: "the current directory is not known; name the workspace"}
 	}
 	all := []*candidate{{key: "workspace", path: workspace, named: true, listed: true, dir: true}}
 	for _, e := range p.Writable {
@@ -142,6 +149,15 @@ func (f *rootFinder) candidates() error {
 	f.warnings = warnings
 	for _, w := range wanted {
 		all = append(all, &candidate{key: "toolchainDirs", path: w.path, from: w.from, listed: true, dir: true, make: w.make})
+	}
+	return all, nil
+}
+
+// candidates resolves what may become a root.
+func (f *rootFinder) candidates() error {
+	all, err := f.collect()
+	if err != nil {
+		return err
 	}
 	for _, c := range all {
 		loc, err := f.resolve(c.path)
