@@ -33,6 +33,12 @@ func rawDevice(path string, info pathcheck.Info) bool {
 		(strings.HasPrefix(name, "nvme") || strings.HasPrefix(name, "ng") || name == "mem" || name == "kmem" || name == "port")
 }
 
+// ReachesDisk reports whether an open device, called path, reaches memory or
+// disks, and so what is hidden in a file system on them.
+func ReachesDisk(path string, info pathcheck.Info) bool {
+	return info.Kind == pathcheck.BlockDevice || info.Kind == pathcheck.CharDevice && rawDevice(path, info)
+}
+
 const (
 	maxDeviceDepth   = 4 // a node is open for each level
 	maxDeviceEntries = 4096

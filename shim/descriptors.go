@@ -129,6 +129,9 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 		if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
 			return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), text
 		}
+		if len(p.Hidden) > 0 && rules.ReachesDisk(text, deviceOf(&st)) {
+			return "a device that reaches memory or a disk", text
+		}
 	}
 	if fd <= 2 {
 		return "", text
@@ -286,6 +289,17 @@ func hiddenAbove(fd int, pl *rules.Plan) (string, bool) {
 		last = st
 	}
 	return "", false
+}
+
+func deviceOf(st *unix.Stat_t) pathcheck.Info {
+	info := pathcheck.Info{Major: unix.Major(uint64(st.Rdev)), Minor: unix.Minor(uint64(st.Rdev))}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFBLK:
+		info.Kind = pathcheck.BlockDevice
+	case unix.S_IFCHR:
+		info.Kind = pathcheck.CharDevice
+	}
+	return info
 }
 
 func idOf(st *unix.Stat_t) pathcheck.ID {

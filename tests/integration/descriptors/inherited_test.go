@@ -258,7 +258,8 @@ export SANDBOX_EXEC_SHIM_POLICY="$0"; exec "$1" -c "$2" sh 0 1 2 3 4 5 6 7 8 9`,
 		},
 		Sys: &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS},
 	}
-	if r := cmd.Run(t); strings.TrimSpace(r.Stdout) != "0 1 2 6 7 8" {
+	// The last is a file beside what is hidden, but nothing tells that.
+	if r := cmd.Run(t); strings.TrimSpace(r.Stdout) != "0 1 2 6 7" {
 		t.Error(r)
 	}
 }

@@ -65,6 +65,38 @@ func TestDescriptorsWithoutAName(t *testing.T) {
 	}
 }
 
+// An inherited block device would show what is hidden on the disk.
+func TestDescriptorOfADisk(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("losetup"), launch.Program("mkfs.ext4"))
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		privateMounts(t)
+		w := newWorld(t, u)
+		d := newDisk(t, w)
+		w.shim = launch.Install(t, launch.Dir(t), "sh", launch.Record{Real: launch.Look(t, "sh")})
+		node, null := openFile(t, d.node), openFile(t, os.DevNull)
+		defer node.Close()
+		defer null.Close()
+		start := func(policy any) launch.Result {
+			c := w.command(t, policy, nil)
+			c.Args = []string{"sh", "-c", "if (: <&4) 2>&-; then echo null; fi; grep -aq '" + secret + "' <&3 2>&- && echo secret"}
+			c.Extra = []*os.File{node, null}
+			return c.Run(t)
+		}
+		if r := start(nil); r.Stdout != "null\nsecret\n" {
+			t.Errorf("without a policy: %v", r)
+		}
+		if _, err := node.Seek(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if r := start(w.policy(t, `{"version":1,"hidden":["$W/disk/secret"]}`)); r.Stdout != "null\n" {
+			t.Errorf("want only the null device to be open: %v", r)
+		}
+		if ds := w.report(t).Descriptors; len(ds) != 1 || ds[0].FD != 3 || !ds[0].Closed {
+			t.Errorf("reported: %+v", ds)
+		}
+	})
+}
+
 func openFile(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(path)
