@@ -49,6 +49,7 @@ func Explain(p *rules.Policy, source rules.Source, target string, s *Start) (*Ex
 		return nil, err
 	}
 	kernel := probe()
+	foreseeProc(l.policy, &kernel)
 	l.report.Enforced, l.report.NotEnforced = assess(l.policy, kernel, l.report.NotEnforced)
 	x.Made = l.leaveOutUnmade()
 

@@ -23,10 +23,43 @@ func isolateProc(p *rules.Policy, k *rules.Kernel) {
 	if !p.Isolate.Has(rules.IsolateProc) {
 		return
 	}
+	if !mayIsolateProc(p, k) {
+		return
+	}
+	elsewhere, err := privateProc()
+	if err != nil {
+		k.NoPrivateProc = err.Error()
+		return
+	}
+	k.PrivateProc, k.ProcElsewhere = true, elsewhere
+}
+
+// foreseeProc tells k what isolateProc would, as far as that is known without
+// doing it.
+func foreseeProc(p *rules.Policy, k *rules.Kernel) {
+	if !p.Isolate.Has(rules.IsolateProc) || !mayIsolateProc(p, k) {
+		return
+	}
+	table, err := mountTable()
+	if err != nil {
+		k.NoPrivateProc = err.Error()
+		return
+	}
+	_, _, elsewhere, err := findProc(table)
+	if err != nil {
+		k.NoPrivateProc = err.Error()
+		return
+	}
+	k.PrivateProc, k.ProcElsewhere = true, elsewhere
+}
+
+// mayIsolateProc tells k what the capabilities say, and reports whether a /proc
+// can be mounted.
+func mayIsolateProc(p *rules.Policy, k *rules.Kernel) bool {
 	c, err := readCapabilities()
 	if err != nil {
 		k.ProcCapabilities, k.NoPrivateProc = true, err.Error()
-		return
+		return false
 	}
 	k.ProcCapabilities = p.Capabilities == rules.CapabilitiesKeep &&
 		(c.permitted|c.inheritable)&(1<<unix.CAP_SYS_ADMIN|1<<unix.CAP_PERFMON) != 0
@@ -36,13 +69,9 @@ func isolateProc(p *rules.Policy, k *rules.Kernel) {
 	case c.effective&(1<<unix.CAP_SYS_ADMIN) == 0:
 		k.NoPrivateProc = "it needs CAP_SYS_ADMIN"
 	default:
-		elsewhere, err := privateProc()
-		if err != nil {
-			k.NoPrivateProc = err.Error()
-			return
-		}
-		k.PrivateProc, k.ProcElsewhere = true, elsewhere
+		return true
 	}
+	return false
 }
 
 // maxSubmounts bounds the descriptors that are open while /proc is replaced.
