@@ -129,6 +129,9 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 		if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
 			return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), text
 		}
+		if isProcessMemory(fd, text) {
+			return "the memory of a process, which may not be confined", text
+		}
 		if len(p.Hidden) > 0 && rules.ReachesDisk(text, deviceOf(&st)) {
 			return "a device that reaches memory or a disk", text
 		}
@@ -145,6 +148,13 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 		}
 	}
 	return "", text
+}
+
+// isProcessMemory reports whether a descriptor is a /proc/PID/mem: what is
+// written there the process runs, and no access right is asked for again.
+func isProcessMemory(fd int, text string) bool {
+	var fs unix.Statfs_t
+	return (base(text) == "mem" || text == "") && unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }
 
 func isUnixSocket(fd int) bool {

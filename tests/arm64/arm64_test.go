@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -34,6 +35,9 @@ var (
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
+		if signal.Ignored(syscall.SIGHUP) { // by nohup(1); not so for what is started here
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		}
 		var err error
 		if qemu, err = exec.LookPath("qemu-aarch64"); err != nil {
 			if qemu, err = exec.LookPath("qemu-aarch64-static"); err != nil {
