@@ -92,6 +92,12 @@ func planRestore(s *site) (step, error) {
 	case unfinished:
 		return clean("restored", "(the install had not been finished)"), nil
 	case replaced:
+		if !executable(s.path()) {
+			return nil, &hinted{
+				refused(s.path(), "is no program that can be executed, and %s is the one from before", show(s.sibling())),
+				"take " + show(s.path()) + " away, and uninstall gives the program its name back",
+			}
+		}
 		return clean("kept", "as it is, it was replaced after the install; removed the older "+show(s.sibling())), nil
 	case vanished:
 		return back, nil
