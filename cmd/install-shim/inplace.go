@@ -185,20 +185,20 @@ func (a *admin) checkDependents(changes []*change) error {
 func commitInPlace(c *change) (string, error) {
 	temp := tempName(c.name)
 	if c.stage() == installed {
-		return "updated", c.dir.rename(temp, c.name)
+		return "updated", c.dir.put(temp, c.name, c.at)
 	}
 	linked := c.stage() == unfinished && c.real.kind == other
 	if linked {
-		return "installed", c.dir.rename(temp, c.name)
+		return "installed", c.dir.put(temp, c.name, c.at)
 	}
-	if err := c.dir.rename(temp, c.sibling()); err != nil {
+	if err := c.dir.put(temp, c.sibling(), c.real); err != nil {
 		return "", err
 	}
 	err := unix.Renameat2(c.dir.fd, c.sibling(), c.dir.fd, c.name, unix.RENAME_EXCHANGE)
 	if err == nil {
 		return "installed", c.dir.sync()
 	}
-	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EPERM) {
+	if !cannotExchange(err) {
 		return "", errors.Join(fmt.Errorf("%s: exchange with %s: %w", show(c.path()), show(c.sibling()), err), c.dir.remove(c.sibling()))
 	}
 	if err := c.dir.rename(c.sibling(), temp); err != nil {
@@ -213,5 +213,5 @@ func commitInPlace(c *change) (string, error) {
 	if err := c.dir.sync(); err != nil {
 		return "", err
 	}
-	return "installed", c.dir.rename(temp, c.name)
+	return "installed", c.dir.put(temp, c.name, c.at)
 }

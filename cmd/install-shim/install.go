@@ -259,7 +259,7 @@ func commitInDir(c *change) (string, error) {
 	if c.at.kind == aShim {
 		what = "updated"
 	}
-	return what, c.dir.rename(tempName(c.name), c.name)
+	return what, c.dir.put(tempName(c.name), c.name, c.at)
 }
 
 // warnUnlessFirst says when PATH does not lead to a shim that was just put

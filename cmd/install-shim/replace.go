@@ -63,6 +63,53 @@ func (d *directory) writeTemp(name string, data []byte, mode fileMode) (err erro
 	return nil
 }
 
+// put gives the file that [directory.writeTemp] wrote its name, where still
+// stands what was seen there. Somebody may have put another file there since,
+// which is not lost: an upgrade of the program, or a new one.
+func (d *directory) put(temp, name string, was entry) error {
+	flags := uint(unix.RENAME_NOREPLACE)
+	if was.kind != nothing {
+		flags = unix.RENAME_EXCHANGE
+	}
+	err := unix.Renameat2(d.fd, temp, d.fd, name, flags)
+	switch {
+	case cannotExchange(err):
+		// A moment remains in which it is not seen.
+		if st, there, err := d.lstat(name); err != nil {
+			return err
+		} else if there != (was.kind != nothing) || there && idOf(&st) != idOf(&was.st) {
+			return d.changed(name)
+		}
+		return d.rename(temp, name)
+	case errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOENT):
+		return d.changed(name)
+	case err != nil:
+		return fmt.Errorf("%s: rename to %s: %w", show(d.join(temp)), show(name), err)
+	case was.kind == nothing:
+		return d.sync()
+	}
+	if st, there, err := d.lstat(temp); err != nil {
+		return err
+	} else if !there || idOf(&st) != idOf(&was.st) {
+		err := unix.Renameat2(d.fd, temp, d.fd, name, flags)
+		return errors.Join(d.changed(name), err, d.sync())
+	}
+	if err := d.sync(); err != nil {
+		return err
+	}
+	return d.remove(temp)
+}
+
+func (d *directory) changed(name string) error {
+	return refused(d.join(name), "was changed by somebody else meanwhile; it stays as it is")
+}
+
+// cannotExchange reports whether a file system does not know the flags of
+// renameat2(2).
+func cannotExchange(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPERM)
+}
+
 // same reports whether a regular file already is what writeTemp would write.
 func (d *directory) same(name string, data []byte, mode fileMode) (bool, error) {
 	st, ok, err := d.lstat(name)
