@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"errors"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -105,8 +107,25 @@ func isShimFile(path string) answer {
 	}
 }
 
-// readHead reads the first page of a regular file.
-func readHead(path string) ([]byte, error) {
+// readHead reads the first page of a regular file. Another shim must be known as
+// one also when the caller has left no descriptor free.
+func readHead(path string) (head []byte, err error) {
+	head, err = readFirst(path)
+	if errors.Is(err, unix.EMFILE) {
+		done := make(chan error)
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread and its table end with this
+			if unix.Unshare(unix.CLONE_FILES) == nil && unix.Close(0) == nil {
+				head, err = readFirst(path)
+			}
+			done <- err
+		}()
+		err = <-done
+	}
+	return head, err
+}
+
+func readFirst(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err

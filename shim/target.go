@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 // A target is the real program of a launch.
@@ -97,7 +99,11 @@ func checkFile(path string, me self) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) != nil {
 		return fmt.Errorf("%q: %w", path, errNotExecutable)
 	}
-	if id, ok := fileID(path); ok && me.known && id == me.id || isShimFile(path) == yes {
+	head, err := readHead(path)
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		return fmt.Errorf("%q: whether it is a shim cannot be seen: %w", path, err)
+	}
+	if id, ok := fileID(path); ok && me.known && id == me.id || err == nil && record.IsShim(head) {
 		return fmt.Errorf("%q: %w", path, errIsShim)
 	}
 	return nil

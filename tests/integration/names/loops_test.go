@@ -3,8 +3,10 @@ package names
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/transparency/bare"
@@ -74,4 +76,30 @@ func TestNoArrangementIsALoop(t *testing.T) {
 			t.Errorf("only %d launches ended with %d: this is no test", ends[code], code)
 		}
 	}
+}
+
+// Two shims whose records lead to each other end in 127 also when the caller has
+// left no descriptor with which one could look at the other.
+func TestNoLoopWithoutDescriptors(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		one, two := launch.Dir(t), launch.Dir(t)
+		shim := launch.Install(t, one, "prog", launch.Record{Real: filepath.Join(two, "prog")})
+		launch.Install(t, two, "prog", launch.Record{Real: shim})
+		alone := launch.Install(t, launch.Dir(t), "true", launch.Record{Real: launch.Look(t, "true")})
+		for _, row := range []struct {
+			limit uint64
+			code  int
+		}{{0, 126}, {1, 127}, {3, 127}, {4, 127}} {
+			c := launch.Cmd{Path: shim, User: u, Setup: &launch.Setup{NoFile: &[2]uint64{row.limit, row.limit}}, Timeout: 20 * time.Second}
+			if r := c.Run(t); r.Code != row.code || r.Stdout != "" {
+				t.Errorf("%d descriptors: want status %d, have %v", row.limit, row.code, r)
+			}
+			// A program that needs no descriptor itself starts with as few as before.
+			if c.Path = alone; row.limit > 3 {
+				if r := c.Run(t); r.Code != 0 {
+					t.Errorf("%d descriptors: %v", row.limit, r)
+				}
+			}
+		}
+	})
 }
