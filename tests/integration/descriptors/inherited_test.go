@@ -249,9 +249,11 @@ func TestWithoutProc(t *testing.T) {
 	sh := launch.Install(t, launch.Root.Dir(t), "sh", launch.Record{Real: "/bin/sh"})
 	secret := filepath.Join(dir, "secret")
 	cmd := launch.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", `mount --make-rprivate / && mount -t tmpfs none /proc || exit 9
+		Path: "/bin/sh", Args: []string{
+			"sh", "-c", `mount --make-rprivate / && mount -t tmpfs none /proc || exit 9
 export SANDBOX_EXEC_SHIM_POLICY="$0"; exec "$1" -c "$2" sh 0 1 2 3 4 5 6 7 8 9`,
-			`{"version":1,"required":false,"network":"deny","hidden":["` + secret + `"]}`, sh, asks},
+			`{"version":1,"required":false,"network":"deny","hidden":["` + secret + `"]}`, sh, asks,
+		},
 		Extra: []*os.File{
 			open(t, secret, unix.O_RDONLY), newRing(t, 0), socket(t, unix.AF_INET, unix.SOCK_DGRAM),
 			eventfd(t), pair(t, unix.SOCK_STREAM), open(t, filepath.Join(dir, "work/f"), unix.O_RDONLY),

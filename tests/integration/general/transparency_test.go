@@ -27,7 +27,8 @@ func TestCase06_PolicyVariableGone(t *testing.T) {
 			{"three times", []string{inline, "A=1", inline, "B=2", inline}, []string{"A=1", "B=2"}},
 			{"file", []string{"A=1", "SANDBOX_EXEC_SHIM_POLICY=@" + file}, []string{"A=1"}},
 			{
-				"odd strings", []string{"Z=", "A=1", "A=2", "", "NOEQ", "=x", "B=\xff\xfe", "C=a\nb", "GODEBUG=inittrace=1", "GOMEMLIMIT=foo", inline},
+				"odd strings",
+				[]string{"Z=", "A=1", "A=2", "", "NOEQ", "=x", "B=\xff\xfe", "C=a\nb", "GODEBUG=inittrace=1", "GOMEMLIMIT=foo", inline},
 				[]string{"Z=", "A=1", "A=2", "", "NOEQ", "=x", "B=\xff\xfe", "C=a\nb", "GODEBUG=inittrace=1", "GOMEMLIMIT=foo"},
 			},
 			{"names like it", []string{inline, "SANDBOX_EXEC_SHIM_POLICY2=a", "XSANDBOX_EXEC_SHIM_POLICY=b", "SANDBOX_EXEC_SHIM_POLICY"}, []string{"SANDBOX_EXEC_SHIM_POLICY2=a", "XSANDBOX_EXEC_SHIM_POLICY=b", "SANDBOX_EXEC_SHIM_POLICY"}},

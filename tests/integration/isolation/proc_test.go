@@ -37,9 +37,11 @@ func TestPrivateProcKeepsMasks(t *testing.T) {
 			report := filepath.Join(dir, "report")
 			c := launch.Cmd{
 				// The launch, and then the outer /proc again.
-				Path: "/bin/sh", Args: []string{"sh", "-c", masks + state + "echo --\nexport SANDBOX_EXEC_SHIM_POLICY=\"$0\"\n" +
-					`"$1" -c "$2"; unset SANDBOX_EXEC_SHIM_POLICY; echo --` + "\n" + state + "grep -c hidepid /proc/self/mounts; :",
-					`{"version":1,"isolate":["proc"],"capabilities":"` + capabilities + `","report":"` + report + `"}`, sh, state},
+				Path: "/bin/sh", Args: []string{
+					"sh", "-c", masks + state + "echo --\nexport SANDBOX_EXEC_SHIM_POLICY=\"$0\"\n" +
+						`"$1" -c "$2"; unset SANDBOX_EXEC_SHIM_POLICY; echo --` + "\n" + state + "grep -c hidepid /proc/self/mounts; :",
+					`{"version":1,"isolate":["proc"],"capabilities":"` + capabilities + `","report":"` + report + `"}`, sh, state,
+				},
 				Sys: &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS},
 			}
 			r := c.Run(t)
@@ -69,8 +71,10 @@ func TestPrivateProcGivesUp(t *testing.T) {
 			run := func(capabilities string) (launch.Result, string) {
 				report := filepath.Join(dir, "report-"+capabilities)
 				return launch.Cmd{
-					Path: "/bin/sh", Args: []string{"sh", "-c", "mount --make-rprivate /\n" + c.before + "\nexport SANDBOX_EXEC_SHIM_POLICY=\"$0\"\n" + `exec "$1" -c "$2"`,
-						`{"version":1,"isolate":["proc"],"capabilities":"` + capabilities + `","report":"` + report + `"}`, sh, "echo started", dir},
+					Path: "/bin/sh", Args: []string{
+						"sh", "-c", "mount --make-rprivate /\n" + c.before + "\nexport SANDBOX_EXEC_SHIM_POLICY=\"$0\"\n" + `exec "$1" -c "$2"`,
+						`{"version":1,"isolate":["proc"],"capabilities":"` + capabilities + `","report":"` + report + `"}`, sh, "echo started", dir,
+					},
 					Sys: &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS},
 				}.Run(t), report
 			}

@@ -86,7 +86,8 @@ func TestSetupErrno(t *testing.T) {
 		c.User = u
 		c.Setup = &launch.Setup{Errno: []launch.Errno{
 			{Nr: unix.SYS_UMASK, If: true, Arg0: 0o777, Errno: unix.EPERM},
-			{Nr: unix.SYS_MKDIRAT, Errno: unix.ENOSYS}, {Nr: 83, Errno: unix.ENOSYS},
+			{Nr: unix.SYS_MKDIRAT, Errno: unix.ENOSYS},
+			{Nr: 83, Errno: unix.ENOSYS},
 		}}
 		r := c.Run(t)
 		if r.Code == 0 || !strings.Contains(r.Stderr, "Function not implemented") {

@@ -167,8 +167,16 @@ func TestCase43_SessionNames(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		for _, tt := range []struct{ id, want string }{
-			{"a/b", "a_b"}, {"..", ""}, {".", ""}, {strings.Repeat("x", 130), strings.Repeat("x", 120)}, {"😀", "__"}, {"", ""}, {" \t", ""},
-			{"../other", ".._other"}, {"a\nb\xff", "a_b_"}, {strings.Repeat("/", 100<<10), strings.Repeat("_", 120)},
+			{"a/b", "a_b"},
+			{"..", ""},
+			{".", ""},
+			{strings.Repeat("x", 130), strings.Repeat("x", 120)},
+			{"😀", "__"},
+			{"", ""},
+			{" \t", ""},
+			{"../other", ".._other"},
+			{"a\nb\xff", "a_b_"},
+			{strings.Repeat("/", 100<<10), strings.Repeat("_", 120)},
 		} {
 			_, r := w.held(t, []string{"--session-id", tt.id})
 			if tt.want == "" {

@@ -131,8 +131,12 @@ func overPlant(t *testing.T, u launch.User, path string, p *plant, want string) 
 	u.Own(t, w.at(path))
 	before := w.others(t)
 	tries := []try{
-		{Op: "read", Path: path}, {Op: "read", Path: path + "/f"}, {Op: "read", Path: "$I/secrets/f"},
-		{Op: "read", Path: "$R/durable-sessions/other/f"}, {Op: "list", Path: "$I/secrets"}, {Op: "list", Path: "$R/durable-sessions/other"},
+		{Op: "read", Path: path},
+		{Op: "read", Path: path + "/f"},
+		{Op: "read", Path: "$I/secrets/f"},
+		{Op: "read", Path: "$R/durable-sessions/other/f"},
+		{Op: "list", Path: "$I/secrets"},
+		{Op: "list", Path: "$R/durable-sessions/other"},
 	}
 	r := w.command(t, w.text(), own(), tries).Run(t)
 	if want == rootRuns {

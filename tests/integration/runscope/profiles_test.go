@@ -32,8 +32,13 @@ func TestProfileOfOthers(t *testing.T) {
 		w.env = []string{"NIGHT_TENANT=acme"}
 		args := []string{"--job", "17", "--ledger-page", "$W/n/ledger/pages/17"}
 		tries := []try{
-			{Op: "create", Path: "$W/n/spool/acme/17/f"}, {Op: "written", Path: "$W/n/ledger/pages/17"}, {Op: "create", Path: "$W/n/shared/models/f"},
-			{Op: "read", Path: "$W/n/spool/acme/16/f"}, {Op: "list", Path: "$W/n/spool"}, {Op: "read", Path: "$W/n/ledger/pages/16"}, {Op: "list", Path: "$W/h/.night-shift"},
+			{Op: "create", Path: "$W/n/spool/acme/17/f"},
+			{Op: "written", Path: "$W/n/ledger/pages/17"},
+			{Op: "create", Path: "$W/n/shared/models/f"},
+			{Op: "read", Path: "$W/n/spool/acme/16/f"},
+			{Op: "list", Path: "$W/n/spool"},
+			{Op: "read", Path: "$W/n/ledger/pages/16"},
+			{Op: "list", Path: "$W/h/.night-shift"},
 		}
 		cmd := w.command(t, w.text(), args, tries)
 		cmd.Env = append([]string{"HOME=" + w.at("$W/h")}, cmd.Env[2:]...)
@@ -146,8 +151,13 @@ func TestExposedInScopeWorkspace(t *testing.T) {
 		w.env = []string{openCode + "$W/oc"}
 		w.policy = `{"version":1,"profile":"paperclip-runner","root":"$I","scope":"workspace","workspace":"$W/ws","toolchainDirs":false}`
 		tries := []try{
-			{Op: "create", Path: "$W/ws/f"}, {Op: "create", Path: "$R/durable-sessions/own-scope/f"}, {Op: "read", Path: "$R/durable-sessions/own-scope/f"},
-			{Op: "mkdir", Path: "$W/oc/own-session"}, {Op: "create", Path: "$I/skills/f"}, {Op: "read", Path: "$R/durable-sessions/other/f"}, {Op: "list", Path: "$W/oc"},
+			{Op: "create", Path: "$W/ws/f"},
+			{Op: "create", Path: "$R/durable-sessions/own-scope/f"},
+			{Op: "read", Path: "$R/durable-sessions/own-scope/f"},
+			{Op: "mkdir", Path: "$W/oc/own-session"},
+			{Op: "create", Path: "$I/skills/f"},
+			{Op: "read", Path: "$R/durable-sessions/other/f"},
+			{Op: "list", Path: "$W/oc"},
 		}
 		got, r := w.held(t, own(), tries...)
 		for i, want := range []string{ok, ok, ok, denied, denied, denied, denied} {

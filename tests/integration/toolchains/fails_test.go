@@ -26,19 +26,23 @@ func TestKnownFailures(t *testing.T) {
 	}{
 		{
 			"git config --global", programs("git"), both, "git config --global user.name a", 255,
-			"could not lock config file", map[string]any{"writable": []string{"~/.config/git"}},
+			"could not lock config file",
+			map[string]any{"writable": []string{"~/.config/git"}},
 		},
 		{
 			"npm from an empty HOME", programs("npm"), both, "npm pack ./dep && npm install --offline --no-update-notifier ./dep-1.0.0.tgz", 243,
-			"EACCES", map[string]any{"toolchainDirs": "leaves"},
+			"EACCES",
+			map[string]any{"toolchainDirs": "leaves"},
 		},
 		{
 			"go install", programs("go"), both, "go env GOBIN; mkdir -p $(go env GOPATH)/bin", 1,
-			"Permission denied", map[string]any{"writable": []string{"~/go"}},
+			"Permission denied",
+			map[string]any{"writable": []string{"~/go"}},
 		},
 		{
 			"start-up files", nil, both, `echo x >> "$HOME/.bashrc"`, 1,
-			"Permission denied", map[string]any{"writable": []string{"~/.bashrc"}},
+			"Permission denied",
+			map[string]any{"writable": []string{"~/.bashrc"}},
 		},
 		{
 			"a directory beside the workspace", nil, both, "mkdir ../new", 1,
@@ -46,11 +50,13 @@ func TestKnownFailures(t *testing.T) {
 		},
 		{
 			"unshare -r", append(programs("unshare"), launch.UserNS), userOnly, "unshare -r true", 1,
-			"/proc/self/", map[string]any{"writable": []string{"/proc"}},
+			"/proc/self/",
+			map[string]any{"writable": []string{"/proc"}},
 		},
 		{
 			"its own name", nil, userOnly, "echo x > /proc/self/comm", 1,
-			"Permission denied", map[string]any{"writable": []string{"/proc"}},
+			"Permission denied",
+			map[string]any{"writable": []string{"/proc"}},
 		},
 		{
 			"its own name, as root", nil, rootOnly, "echo x > /proc/self/comm", 1,

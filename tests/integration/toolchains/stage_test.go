@@ -40,12 +40,6 @@ type step struct {
 	says string
 }
 
-// A home is what HOME is like before the run.
-type home struct {
-	name string
-	used bool
-}
-
 // TestToolchains runs each tool three times for each user: without the shim in
 // an empty HOME, with it in another empty HOME, and with it in the HOME that
 // the first run has filled. TMPDIR is not set: the temp directory is /tmp.

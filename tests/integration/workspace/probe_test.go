@@ -38,7 +38,7 @@ func probe() {
 			fmt.Fprintf(os.Stderr, "no operation %q\n", t.Op)
 			os.Exit(98)
 		}
-		fmt.Println(outcome(op(t.Path, t.To)))
+		fmt.Fprintln(os.Stdout, outcome(op(t.Path, t.To)))
 	}
 	os.Exit(0)
 }
