@@ -88,10 +88,13 @@ func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan, k rules.Kernel
 	var out []Descriptor
 	for _, fd := range fds {
 		why, text := reasonToClose(fd, p, pl, k)
-		if why == "" {
-			continue
-		}
 		d := Descriptor{FD: fd, LeadsTo: text, Why: why, Closed: fd > 2}
+		if why == "" {
+			if d.Closed = false; fd <= 2 || !writesOutside(fd, text, p, pl) {
+				continue
+			}
+			d.Why = "is open for writing outside of what scope workspace leaves writable"
+		}
 		if d.Closed {
 			if err := unix.Close(fd); err != nil && !errors.Is(err, unix.EINTR) {
 				return out, fmt.Errorf("close descriptor %d: %w", fd, err)
@@ -155,6 +158,25 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 func isProcessMemory(fd int, text string) bool {
 	var fs unix.Statfs_t
 	return (base(text) == "mem" || text == "") && unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
+}
+
+// writesOutside reports whether a descriptor was opened to write a file that
+// scope workspace does not leave writable. The kernel does not ask again, and
+// the launcher that left it open may have meant it, so it is only reported. A
+// file without a name is nobody else's.
+func writesOutside(fd int, text string, p *rules.Policy, pl *rules.Plan) bool {
+	var st unix.Stat_t
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if p.Scope != rules.ScopeWorkspace || pl == nil || err != nil || unix.Fstat(fd, &st) != nil {
+		return false
+	}
+	kind := st.Mode & unix.S_IFMT
+	if flags&unix.O_ACCMODE == unix.O_RDONLY || flags&unix.O_PATH != 0 || kind != unix.S_IFREG && kind != unix.S_IFBLK || st.Nlink == 0 {
+		return false
+	}
+	loc, err := pathcheck.Resolve(pathcheck.OS{}, text)
+	_, in := pl.WritableRoot(loc)
+	return err != nil || !in
 }
 
 func isUnixSocket(fd int) bool {
