@@ -114,6 +114,8 @@ func (c Config) rules() []rule {
 		add(deny, unix.SYS_SENDTO, anyBits(3, unix.MSG_FASTOPEN))
 		add(deny, unix.SYS_SENDMSG, anyBits(2, unix.MSG_FASTOPEN))
 		add(deny, unix.SYS_SENDMMSG, anyBits(3, unix.MSG_FASTOPEN))
+		// The protocol "smc" would make another socket of a TCP one.
+		add(deny, unix.SYS_SETSOCKOPT, equals(1, unix.IPPROTO_TCP), equals(2, unix.TCP_ULP))
 	}
 	if c.Sockets != AnySockets || c.NoUnixSockets {
 		// A ring makes and connects sockets without the system calls above.

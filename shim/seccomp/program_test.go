@@ -143,6 +143,8 @@ func TestProgram(t *testing.T) {
 		{"sendmmsg, fast open", unix.SYS_SENDMMSG, args(3, 0, 1, fastopen), sendFast},
 		{"sendmsg", unix.SYS_SENDMSG, args(3, fastopen, quiet, fastopen), all(allow)},
 		{"setsockopt", unix.SYS_SETSOCKOPT, args(3, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT), all(allow)},
+		{"setsockopt, another protocol above TCP", unix.SYS_SETSOCKOPT, args(3, unix.IPPROTO_TCP, unix.TCP_ULP), sendFast},
+		{"setsockopt, the same number elsewhere", unix.SYS_SETSOCKOPT, args(3, unix.SOL_SOCKET, unix.TCP_ULP), all(allow)},
 		{"io_uring_setup", unix.SYS_IO_URING_SETUP, args(1), ring},
 		{"io_uring_enter", unix.SYS_IO_URING_ENTER, args(1), ring},
 		{"io_uring_register", unix.SYS_IO_URING_REGISTER, args(1), ring},
