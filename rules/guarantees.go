@@ -182,7 +182,7 @@ var promises = []promise{
 	{key: "isolate", asks: isolates(IsolateTTY), what: "tty", by: BySeccomp},
 	{
 		key: "isolate", asks: isolates(IsolateTTY), what: "terminal", abi: never, limit: true,
-		why: "an inherited terminal can be read, written to and set",
+		why: "an inherited terminal can be read, written to and set; without a Landlock domain, another process of the user can be traced and made to put input into its own, where the system allows tracing",
 	},
 	{key: "audit", asks: audits, what: "audit", by: ByLandlock, abi: 7, limit: true},
 

@@ -243,9 +243,11 @@ type DescriptorPolicy struct {
 //
 // To isolate from /proc and from unix sockets needs a domain that handles file
 // access, too: without one, processes outside can be traced, and a process with
-// CAP_SYS_ADMIN can mount what was taken from it.
+// CAP_SYS_ADMIN can mount what was taken from it. So does a network without
+// lists of ports, of which Landlock has nothing else to handle.
 func (p *Policy) ConfinesFiles() bool {
-	return len(p.Hidden) > 0 || p.Scope == ScopeWorkspace || p.Isolate&(IsolateProc|IsolateUnixSockets) != 0
+	noLists := p.Network.Mode == NetworkPorts && p.Network.ConnectTCP == nil && p.Network.BindTCP == nil
+	return noLists || len(p.Hidden) > 0 || p.Scope == ScopeWorkspace || p.Isolate&(IsolateProc|IsolateUnixSockets) != 0
 }
 
 // UsesLandlock reports whether anything in the policy is Landlock's to hold.
