@@ -62,12 +62,14 @@ func TestTerminal(t *testing.T) {
 				d.until("caught")
 			}},
 			{"job control", []string{"--norc", "--noprofile", "-i"}, func(d *dialog) {
-				d.say(`bash -c 'trap "echo contin""ued" CONT; echo be""gun; while :; do read x; done'` + "\n")
+				d.say(`bash -c 'echo be""gun; while read x; do echo got""-$x; done'` + "\n")
 				d.until("begun")
 				d.say("\x1a")
 				d.until("Stopped")
 				d.say("fg\n")
-				d.until("continued") // it has the terminal by then
+				d.until("got\"\"-$x; done'") // the shell says what it continues, and reads no more
+				d.say("hello\n")
+				d.until("got-hello")
 				d.say("\x03")
 				d.until("prompt>") // or the next line goes to whom it interrupts
 				d.say("echo done''-$?\n")
