@@ -56,7 +56,7 @@ func TestTerminal(t *testing.T) {
 			args   []string
 			dialog func(*dialog)
 		}{
-			{"interrupt", []string{"-c", `trap 'echo caught; exit 7' INT; echo ready; while :; do read x; done`}, func(d *dialog) {
+			{"interrupt", []string{"-c", `trap 'echo caught; exit 7' INT; echo ready; while :; do :; done`}, func(d *dialog) {
 				d.until("ready")
 				d.say("\x03")
 				d.until("caught")
