@@ -18,10 +18,6 @@ type target struct {
 	name string
 }
 
-// inPlaceSuffix is what install-shim appends to the name of a program whose
-// place a shim takes.
-const inPlaceSuffix = ".shim-real"
-
 // errNotFound and errNotExecutable are the two ways in which a program can
 // be missing, as a shell tells them apart.
 var (
@@ -51,7 +47,7 @@ func findTarget(s *Start, me self, program string, env []string) (target, error)
 		if s.Record.InPlace && errors.Is(err, errNotFound) {
 			// Uninstalled between the start of this launch and now: the
 			// program has its name again.
-			if restored := strings.TrimSuffix(t.path, inPlaceSuffix); checkTarget(restored, back) == nil {
+			if restored := strings.TrimSuffix(t.path, record.InPlaceSuffix); checkTarget(restored, back) == nil {
 				t.path = restored
 				return t, nil
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 // expand resolves the policy's templates from what the program will be given.
@@ -14,7 +15,7 @@ func (l *launch) expand() error {
 	v := rules.Values{
 		Argv: l.start.Argv, Env: l.env, Cwd: cwd(),
 		// Behind a shim in place, the real program has another name.
-		Names: []string{base(l.me.invoked), l.target.name, strings.TrimSuffix(base(l.target.path), inPlaceSuffix)},
+		Names: []string{base(l.me.invoked), l.target.name, strings.TrimSuffix(base(l.target.path), record.InPlaceSuffix)},
 	}
 	p, dropped, err := l.policy.Expand(v)
 	if err != nil {

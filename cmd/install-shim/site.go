@@ -8,9 +8,8 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
-// siblingSuffix is what the real program of an in-place install has behind its
-// name.
-const siblingSuffix = ".shim-real"
+// siblingSuffix is [record.InPlaceSuffix], by which a launch knows it too.
+const siblingSuffix = record.InPlaceSuffix
 
 // A kind is what stands under a name.
 type kind uint8

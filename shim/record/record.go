@@ -38,6 +38,10 @@ func name(v uint8, names ...string) string {
 	return fmt.Sprintf("unknown (%d)", v)
 }
 
+// InPlaceSuffix is what the real program of an in-place install has behind its
+// name.
+const InPlaceSuffix = ".shim-real"
+
 // Record says which program a shim stands for. The zero value is not valid:
 // Real is mandatory.
 type Record struct {
