@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
 const (
@@ -30,6 +32,7 @@ var binDir string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	launch.Fresh()
 	if binDir = os.Getenv(binEnv); binDir != "" {
 		return m.Run()
 	}

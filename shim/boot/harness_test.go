@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
 // Programs that the tests build. They stand where uid 65534 can read them.
@@ -30,6 +31,7 @@ var (
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
+		launch.Fresh()
 		var err error
 		if dir, err = os.MkdirTemp("/var/tmp", "boot"); err != nil {
 			fmt.Fprintln(os.Stderr, err)

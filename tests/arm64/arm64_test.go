@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/boot"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
 var (
@@ -35,9 +35,7 @@ var (
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		if signal.Ignored(syscall.SIGHUP) { // by nohup(1); not so for what is started here
-			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-		}
+		launch.Fresh()
 		var err error
 		if qemu, err = exec.LookPath("qemu-aarch64"); err != nil {
 			if qemu, err = exec.LookPath("qemu-aarch64-static"); err != nil {

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,36 +18,12 @@ func Main(m *testing.M) {
 	if onStage() {
 		stage() // does not return
 	}
-	ownDescriptors()
-	ownSignals()
+	Fresh()
 	code := m.Run()
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
 	}
 	os.Exit(code)
-}
-
-// ownSignals keeps an ignored SIGHUP or SIGINT, as nohup(1) leaves it, from the
-// launches: what has a handler here is SIG_DFL for them.
-func ownSignals() {
-	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
-		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s)
-		}
-	}
-}
-
-// ownDescriptors keeps what this process inherited above 2 from the launches.
-func ownDescriptors() {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		panic(err)
-	}
-	for _, e := range entries {
-		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
-			syscall.CloseOnExec(fd)
-		}
-	}
 }
 
 var built struct {
