@@ -3,6 +3,7 @@ package launch_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,39 @@ func TestSetup(t *testing.T) {
 			t.Errorf("descriptor 2: %v", r)
 		}
 	})
+}
+
+// Signals that whoever runs the tests ignores or blocks do not reach what the
+// tests start; neither does a descriptor.
+func TestFresh(t *testing.T) {
+	const inner = "LAUNCH_TEST_FRESH"
+	const shown = `grep -E '^Sig(Ign|Blk)' /proc/self/status; [ -e /proc/self/fd/9 ] && echo 9; true`
+	if os.Getenv(inner) != "" {
+		out, err := exec.Command("/bin/sh", "-c", shown).CombinedOutput()
+		fmt.Printf("<%s%v>", out, err)
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup := &launch.Setup{ // 32 is one of the C library's own
+		Ignore: []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM, 32, 64},
+		Block:  []syscall.Signal{syscall.SIGUSR2, 40},
+	}
+	run := func(script string) string {
+		c := launch.Shell(launch.Look(t, "bash"), "exec 9</dev/null; "+script)
+		c.Setup = setup
+		c.Env = []string{"PATH=/usr/bin:/bin", inner + "=1", "self=" + self, "GOCOVERDIR=" + t.TempDir()}
+		return c.Run(t).Stdout
+	}
+	if got, want := run(shown), "SigBlk:\t0000008000000800\nSigIgn:\t8000000080005003\n9\n"; got != want {
+		t.Fatalf("the state to begin with: %q, want %q", got, want)
+	}
+	const want = "<SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n<nil>>"
+	if got := run(`exec "$self" -test.run='^TestFresh$' -test.v`); !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func TestSetupErrno(t *testing.T) {
