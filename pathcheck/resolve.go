@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -56,6 +57,19 @@ func Resolve(t Tree, path string) (Location, error) {
 	if !strings.HasPrefix(path, "/") {
 		return Location{}, ErrNotAbsolute
 	}
+	k, ok := t.(*Kept)
+	if !ok {
+		return resolve(t, path)
+	}
+	f, ok := k.found[path]
+	if !ok {
+		f.loc, f.err = resolve(t, path)
+		k.found[path] = f
+	}
+	return f.loc, f.err
+}
+
+func resolve(t Tree, path string) (Location, error) {
 	r := resolver{tree: t, rest: split(path)}
 	defer r.close()
 	if err := r.start(nil); err != nil {
@@ -104,7 +118,7 @@ func (r *resolver) start(names []string) error {
 	}
 	r.cur, r.names, r.ids = root, nil, []ID{root.Info().ID}
 	for _, name := range names {
-		next, err := r.cur.Open(name)
+		next, err := open(r.cur, name)
 		if err != nil {
 			return fmt.Errorf("%w: %q: %w", ErrChanged, name, err)
 		}
@@ -133,7 +147,7 @@ func (r *resolver) step(name string) error {
 		}
 		return r.start(append([]string(nil), r.names[:len(r.names)-1]...))
 	}
-	next, err := r.cur.Open(name)
+	next, err := open(r.cur, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		r.missing, r.denied = true, errors.Is(err, fs.ErrPermission)
@@ -171,12 +185,8 @@ func (r *resolver) step(name string) error {
 }
 
 func (r *resolver) location() (Location, error) {
-	loc := Location{
-		Path:   pathOf(append(append([]string(nil), r.names...), r.tail...)),
-		Exists: !r.missing,
-		Denied: r.denied,
-		Links:  r.links,
-	}
+	full := "/" + strings.Join(append(slices.Clip(r.names), r.tail...), "/")
+	loc := Location{Path: full, Exists: !r.missing, Denied: r.denied, Links: r.links}
 	above := len(r.ids)
 	if loc.Exists {
 		loc.Info = r.cur.Info()
@@ -184,9 +194,16 @@ func (r *resolver) location() (Location, error) {
 	} else if r.cur.Info().Kind != Directory {
 		return Location{}, fmt.Errorf("%q: %w", pathOf(r.names), ErrNotDir)
 	}
-	for i := range above {
-		loc.Above = append(loc.Above, Place{Path: pathOf(r.names[:i]), ID: r.ids[i]})
+	loc.Above = make([]Place, above)
+	end := 0
+	for i := range loc.Above {
+		// The directories above are beginnings of the whole path.
+		if i > 0 {
+			end += len("/") + len(r.names[i-1])
+		}
+		loc.Above[i] = Place{Path: full[:max(end, 1)], ID: r.ids[i]}
 	}
+	loc.Links = slices.Clip(loc.Links) // a Kept remembers it
 	return loc, nil
 }
 
@@ -218,7 +235,7 @@ func Lookup(t Tree, path string) (Node, error) {
 			}
 			return nil, ErrNotDir
 		}
-		next, err := cur.Open(name)
+		next, err := open(cur, name)
 		cur.Close()
 		if err != nil {
 			return nil, err

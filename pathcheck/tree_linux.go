@@ -122,6 +122,9 @@ func (n *osNode) Close() error { return unix.Close(n.fd) }
 // FD returns the O_PATH descriptor of a node of [OS], or false for a node of
 // another tree. The descriptor belongs to the node.
 func FD(n Node) (int, bool) {
+	if k, ok := n.(*keptNode); ok {
+		n = k.Node
+	}
 	o, ok := n.(*osNode)
 	if !ok {
 		return -1, false

@@ -98,8 +98,9 @@ func (pl *Plan) addWay(key string, loc pathcheck.Location) {
 var ErrChanged = pathcheck.ErrChanged
 
 // Prepare finds the real locations that p speaks of and checks that they can
-// be had together. It opens nothing for longer than a lookup. Errors about
-// the policy are of type [*Error].
+// be had together. It asks about the same directories again and again, so a
+// tree that remembers ([pathcheck.Keep]) serves it best. Errors about the policy
+// are of type [*Error].
 func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	pl := newPlan(l)
 	l.Seen.begin()

@@ -91,29 +91,15 @@ type rootFinder struct {
 	tree     pathcheck.Tree
 	list     []*candidate
 	warnings []string
-	resolved map[string]resolution
 	devices  []Root // once they were looked for
 }
 
 func newRootFinder(p *Policy, l Launch, t pathcheck.Tree) *rootFinder {
-	return &rootFinder{policy: p, launch: l, tree: t, resolved: map[string]resolution{}}
+	return &rootFinder{policy: p, launch: l, tree: t}
 }
 
-// resolve is [pathcheck.Resolve], once for each path: a lookup is a system call
-// for every component, and the same few directories are asked about again and
-// again. What is granted is looked up anew, and must still be the same then.
 func (f *rootFinder) resolve(path string) (pathcheck.Location, error) {
-	if r, ok := f.resolved[path]; ok {
-		return r.loc, r.err
-	}
-	loc, err := pathcheck.Resolve(f.tree, path)
-	f.resolved[path] = resolution{loc, err}
-	return loc, err
-}
-
-type resolution struct {
-	loc pathcheck.Location
-	err error
+	return pathcheck.Resolve(f.tree, path)
 }
 
 // isMissing reports whether a candidate should be made.

@@ -97,7 +97,8 @@ func (l *launch) leaveOutUnmade() []string {
 
 // planOnly is planOnce without a ruleset.
 func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
-	tree := pathcheck.OS{}
+	tree := pathcheck.Keep(pathcheck.OS{})
+	defer tree.Release()
 	watch, noMounts, err := watchMounts()
 	if err != nil {
 		return nil, err
@@ -113,19 +114,19 @@ func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, fail("policy", err)
 	}
-	c.stakes = l.stakes(c.plan)
-	if err := l.protectItself(c.plan, c.stakes); err != nil {
+	c.stakes = l.stakes(c.plan, tree)
+	if err := l.protectItself(c.plan, c.stakes, tree); err != nil {
 		return nil, fail("policy", err)
 	}
 	var sink rules.Recorder
-	tally, err := c.plan.Walk(tree, &sink)
+	tally, err := c.plan.Walk(pathcheck.OS{}, &sink)
 	if err != nil {
 		return nil, fail("plan", err)
 	}
 	x.Grants = sink.Grants
 	warnings := c.plan.Warnings
 	c.plan.Warnings = nil // describe says them, and this is no launch
-	l.describe(c, tally, noMounts)
+	l.describe(c, tally, noMounts, tree)
 	l.report.Frozen, l.report.WritableDirs = c.frozen, c.plan.WritableDirs()
 	for _, text := range append(warnings, c.plan.CwdFrozen()) {
 		if text != "" {

@@ -24,10 +24,10 @@ type stake struct {
 // stakes lists what holds up the next launch, where it exists: the shim, the
 // directory it stands in, the real program, the policy file, the profile, the
 // report, and the symlinks that decide which places are hidden and exposed.
-func (l *launch) stakes(pl *rules.Plan) []stake {
+func (l *launch) stakes(pl *rules.Plan, t pathcheck.Tree) []stake {
 	var out []stake
 	add := func(what, path string, limit bool) {
-		if loc, err := pathcheck.Resolve(pathcheck.OS{}, path); err == nil && loc.Exists {
+		if loc, err := pathcheck.Resolve(t, path); err == nil && loc.Exists {
 			out = append(out, stake{what: what, loc: loc, limit: limit})
 		}
 	}
@@ -52,12 +52,12 @@ func (l *launch) stakes(pl *rules.Plan) []stake {
 }
 
 // selfProtection lists the stakes that the program could change.
-func (l *launch) selfProtection(pl *rules.Plan, stakes []stake) []rules.Gap {
+func (l *launch) selfProtection(pl *rules.Plan, stakes []stake, t pathcheck.Tree) []rules.Gap {
 	var gaps []rules.Gap
 	for _, s := range stakes {
 		gap := rules.Gap{What: "self-protection", Path: s.loc.Path, Why: "the program can write " + s.what, Limit: true}
 		if !l.writable(pl, s) {
-			path, _, ok := l.replaced(pl, s)
+			path, _, ok := l.replaced(pl, s, t)
 			if !ok {
 				continue
 			}
@@ -88,13 +88,13 @@ func (l *launch) reached(pl *rules.Plan, loc pathcheck.Location) (root string, o
 
 // replaced returns what of a stake and the symlinks on the way to it the program
 // could replace, and in which root.
-func (l *launch) replaced(pl *rules.Plan, s stake) (path, root string, ok bool) {
+func (l *launch) replaced(pl *rules.Plan, s stake, t pathcheck.Tree) (path, root string, ok bool) {
 	paths := slices.Clone(s.loc.Links)
 	if _, in := l.reached(pl, s.loc); in && !s.way {
 		paths = append(paths, s.loc.Path)
 	}
 	for _, path := range paths {
-		if root, ok := l.replaceable(pl, path); ok {
+		if root, ok := l.replaceable(pl, path, t); ok {
 			return path, root, true
 		}
 	}
@@ -103,7 +103,7 @@ func (l *launch) replaced(pl *rules.Plan, s stake) (path, root string, ok bool) 
 
 // protectItself refuses a launch of scope workspace whose writable roots hold
 // one of its stakes, or a symlink on the way to one.
-func (l *launch) protectItself(pl *rules.Plan, stakes []stake) error {
+func (l *launch) protectItself(pl *rules.Plan, stakes []stake, t pathcheck.Tree) error {
 	if l.policy.Scope != rules.ScopeWorkspace {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (l *launch) protectItself(pl *rules.Plan, stakes []stake) error {
 		if s.limit {
 			continue
 		}
-		if path, root, ok := l.replaced(pl, s); ok {
+		if path, root, ok := l.replaced(pl, s, t); ok {
 			return &rules.Error{Key: "scope", Path: path, Msg: fmt.Sprintf("%s: the program could replace it, in the writable %q", s.what, root)}
 		}
 	}
@@ -120,7 +120,7 @@ func (l *launch) protectItself(pl *rules.Plan, stakes []stake) error {
 
 // replaceable reports whether a file, or a directory above it, lies where the
 // program may write and could be written or renamed away by this user.
-func (l *launch) replaceable(pl *rules.Plan, path string) (root string, ok bool) {
+func (l *launch) replaceable(pl *rules.Plan, path string, t pathcheck.Tree) (root string, ok bool) {
 	for ; path != "/"; path = pathcheck.Parent(path) {
 		var at, dir unix.Stat_t
 		parent := pathcheck.Parent(path)
@@ -128,13 +128,13 @@ func (l *launch) replaceable(pl *rules.Plan, path string) (root string, ok bool)
 			continue
 		}
 		if at.Mode&unix.S_IFMT == unix.S_IFREG {
-			if loc, err := pathcheck.Resolve(pathcheck.OS{}, path); err == nil && couldWrite(loc) {
+			if loc, err := pathcheck.Resolve(t, path); err == nil && couldWrite(loc) {
 				if root, ok := l.reached(pl, loc); ok {
 					return root, true
 				}
 			}
 		}
-		loc, err := pathcheck.Resolve(pathcheck.OS{}, parent)
+		loc, err := pathcheck.Resolve(t, parent)
 		if err != nil || !couldWrite(loc) || pl.Freezes(loc.Path) {
 			continue
 		}

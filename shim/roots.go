@@ -36,7 +36,9 @@ func (l *launch) makeToolchainDirs() {
 	l.step.is("making the toolchain directories")
 	known := facts(l.env, l.target, nil, l.policy)
 	l.aboutRoots(&known)
-	for _, dir := range rules.Missing(l.policy, known, pathcheck.OS{}) {
+	tree := pathcheck.Keep(pathcheck.OS{})
+	defer tree.Release()
+	for _, dir := range rules.Missing(l.policy, known, tree) {
 		if err := makeBeneath(dir); err != nil {
 			l.log.Debug("toolchain directory not made", "path", dir.Path, "error", err.Error())
 		}

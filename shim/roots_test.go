@@ -108,7 +108,7 @@ func TestReplaceable(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/ws/open/f": true, "/ws/l": true, "/ws/open": true, "/else/f": false, "/in": false, "/ws": false,
 	} {
-		if _, got := (&launch{policy: p}).replaceable(plan, dir+path); got != want {
+		if _, got := (&launch{policy: p}).replaceable(plan, dir+path, pathcheck.OS{}); got != want {
 			t.Errorf("%s: got %v, want %v", path, got, want)
 		}
 	}

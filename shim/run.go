@@ -457,7 +457,6 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if !l.policy.ConfinesFiles() {
 		return c, nil
 	}
-	tree := pathcheck.OS{}
 	l.step.is("reading the table of mounts")
 	// Opened before the lookups, so that a mount made meanwhile is noticed.
 	watch, absent, err := watchMounts()
@@ -470,28 +469,33 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 		return nil, err
 	}
 	l.step.is("looking up the policy's paths")
+	tree := pathcheck.Keep(pathcheck.OS{})
+	defer tree.Release()
 	known := facts(l.env, l.target, mounts, l.policy)
 	known.Seen = &l.seen
 	l.aboutRoots(&known)
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, err
 	}
-	c.stakes = l.stakes(c.plan)
-	if err := l.protectItself(c.plan, c.stakes); err != nil {
+	c.stakes = l.stakes(c.plan, tree)
+	if err := l.protectItself(c.plan, c.stakes, tree); err != nil {
 		return nil, err
 	}
 	if c.rules == nil {
 		// No Landlock: the plan still says what the policy means, and which
 		// descriptors lead around it.
-		l.describe(c, rules.Tally{}, absent)
+		l.describe(c, rules.Tally{}, absent, tree)
 		return c, nil
 	}
-	if c.held, err = hold(c.plan, tree); err != nil {
+	c.rules.needed = realPaths(tree, known.Needed)
+	// What is granted is looked up anew, and must be what the plan is about.
+	anew := pathcheck.Keep(pathcheck.OS{})
+	defer anew.Release()
+	if c.held, err = hold(c.plan, anew); err != nil {
 		return nil, err
 	}
-	c.rules.needed = realPaths(tree, known.Needed)
 	l.step.is("walking the directories above the hidden paths")
-	tally, err := c.plan.Walk(tree, c.rules)
+	tally, err := c.plan.Walk(anew, c.rules)
 	if err != nil {
 		return nil, err
 	}
@@ -502,7 +506,7 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	} else if changed {
 		return nil, fmt.Errorf("the table of mounts: %w", rules.ErrChanged)
 	}
-	l.describe(c, tally, absent)
+	l.describe(c, tally, absent, tree)
 	return c, nil
 }
 
@@ -534,7 +538,7 @@ func realPaths(t pathcheck.Tree, needed []rules.Need) []string {
 }
 
 // describe puts the plan into the report.
-func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
+func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool, t pathcheck.Tree) {
 	r := l.report
 	r.Hidden, r.Exposed = nil, nil
 	for _, h := range c.plan.Hidden {
@@ -558,7 +562,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	if tally.Unopened > 0 {
 		gaps = append(gaps, rules.Gap{What: "unopened", Why: fmt.Sprintf("%d entries could not be opened and are denied", tally.Unopened), Limit: true})
 	}
-	gaps = append(gaps, l.selfProtection(c.plan, c.stakes)...)
+	gaps = append(gaps, l.selfProtection(c.plan, c.stakes, t)...)
 	r.NotEnforced = append(r.NotEnforced, gaps...)
 	for _, text := range c.plan.Warnings {
 		l.warn(text)
