@@ -41,8 +41,10 @@ const (
 //
 // What a script does when it runs is its own affair: a script that looks for
 // its own name on PATH finds the shim again.
-func (c chain) leadsBack(path string) bool {
-	if !isELF(path) {
+//
+// head is the first page of the file, nil if it cannot be read.
+func (c chain) leadsBack(path string, head []byte) bool {
+	if !isELF(head) {
 		n := 0
 		for _, a := range tail(c.argv) {
 			if a == path {
@@ -53,12 +55,12 @@ func (c chain) leadsBack(path string) bool {
 			return true
 		}
 	}
-	c.seen = make(map[string]bool)
-	return c.from(path, "")
+	c.seen, c.steps = map[string]bool{path + "\x00": true}, 1
+	return c.follow(path, "", head)
 }
 
-// from follows the file at path, which is started with the argument of a #!
-// line.
+// from looks at the file at path, which is started with the argument of a #!
+// line, and follows it.
 func (c *chain) from(path, arg string) bool {
 	if c.seen[path+"\x00"+arg] {
 		return false
@@ -75,8 +77,16 @@ func (c *chain) from(path, arg string) bool {
 		return true
 	}
 	head, err := readHead(path)
+	if err != nil {
+		head = nil
+	}
+	return c.follow(path, arg, head)
+}
+
+// follow goes on from a file with its first page, nil if that cannot be read.
+func (c *chain) follow(path, arg string, head []byte) bool {
 	switch {
-	case err != nil:
+	case head == nil:
 		// Perhaps a shim that cannot be read, which has no use for its record.
 		return c.fromAny(base(path), arg)
 	case record.IsShim(head):
@@ -90,7 +100,7 @@ func (c *chain) from(path, arg string) bool {
 			}
 		}
 		return c.fromAny(name, arg)
-	case bytes.HasPrefix(head, []byte(elfMagic)):
+	case isELF(head):
 		if base(path) != "env" {
 			return false
 		}
@@ -201,12 +211,11 @@ func startable(path string) bool {
 
 const elfMagic = "\x7fELF"
 
-// isELF reports whether the file can be read and is an ELF file.
-func isELF(path string) bool {
-	head, err := readHead(path)
-	return err == nil && bytes.HasPrefix(head, []byte(elfMagic))
-}
+func isELF(head []byte) bool { return bytes.HasPrefix(head, []byte(elfMagic)) }
 
 // isForeignELF reports whether the file can be read and is an ELF file but no
 // shim.
-func isForeignELF(path string) bool { return isELF(path) && isShimFile(path) == no }
+func isForeignELF(path string) bool {
+	head, err := readHead(path)
+	return err == nil && isELF(head) && !record.IsShim(head)
+}

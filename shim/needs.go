@@ -11,7 +11,7 @@ import (
 
 // facts gathers what the compiler must know of this launch.
 func facts(env []string, t target, mounts pathcheck.Mounts, p *rules.Policy) rules.Launch {
-	l := rules.Launch{EUID: powerOf(), Mounts: mounts, Needed: needs(t.path)}
+	l := rules.Launch{EUID: powerOf(), Mounts: mounts, Needed: needs(t)}
 	if cwd, err := unix.Getwd(); err == nil && len(cwd) > 0 && cwd[0] == '/' {
 		l.Cwd = cwd
 	}
@@ -64,13 +64,13 @@ func absolute(cwd, path string) string {
 	}
 }
 
-// needs lists the files without which execve of path fails: the file, the
+// needs lists the files without which execve of a program fails: the file, the
 // interpreters of its #! lines, and the loader of the last of them.
-func needs(path string) []rules.Need {
-	out := []rules.Need{{Role: "the program", Path: path}}
+func needs(t target) []rules.Need {
+	out := []rules.Need{{Role: "the program", Path: t.path}}
+	head := t.head
 	for range maxInterpreters {
-		head, err := readHead(path)
-		if err != nil {
+		if head == nil {
 			return out
 		}
 		next, _, ok := interpreter(head)
@@ -81,7 +81,10 @@ func needs(path string) []rules.Need {
 			return out
 		}
 		out = append(out, rules.Need{Role: "the program's interpreter", Path: next})
-		path = next
+		var err error
+		if head, err = readHead(next); err != nil {
+			head = nil
+		}
 	}
 	return out
 }

@@ -81,7 +81,7 @@ func fileID(path string) (pathcheck.ID, bool) {
 	if err := unix.Stat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return pathcheck.ID{}, false
 	}
-	return pathcheck.ID{Dev: uint64(st.Dev), Ino: st.Ino}, true
+	return idOf(&st), true
 }
 
 // An answer to a question that cannot always be asked.

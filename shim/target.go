@@ -16,6 +16,8 @@ type target struct {
 	path string
 	// name is what messages call it before it is found.
 	name string
+	// head is its first page, nil if it cannot be read.
+	head []byte
 }
 
 // errNotFound and errNotExecutable are the two ways in which a program can
@@ -43,12 +45,14 @@ func findTarget(s *Start, me self, program string, env []string) (target, error)
 		if s.Record.InPlace {
 			t.name = base(me.invoked)
 		}
-		err := checkTarget(t.path, back)
+		var err error
+		t.head, err = checkTarget(t.path, back)
 		if s.Record.InPlace && errors.Is(err, errNotFound) {
 			// Uninstalled between the start of this launch and now: the
 			// program has its name again.
-			if restored := strings.TrimSuffix(t.path, record.InPlaceSuffix); checkTarget(restored, back) == nil {
-				t.path = restored
+			restored := strings.TrimSuffix(t.path, record.InPlaceSuffix)
+			if head, err := checkTarget(restored, back); err == nil {
+				t.path, t.head = restored, head
 				return t, nil
 			}
 		}
@@ -61,53 +65,56 @@ func findTarget(s *Start, me self, program string, env []string) (target, error)
 		t.path, t.name = program, base(program)
 		// The policy is gone after this launch: the next one finds its
 		// program without it, and no chain comes back here.
-		return t, checkFile(program, me)
+		var err error
+		t.head, err = checkFile(program, me)
+		return t, err
 	}
 	if t.name == "" {
 		return t, fmt.Errorf("%w: nothing tells under which name this shim was started", errNotFound)
 	}
-	path, err := searchPath(t.name, back)
-	t.path = path
+	var err error
+	t.path, t.head, err = searchPath(t.name, back)
 	return t, err
 }
 
 var errIsShim = errors.New("is a shim itself")
 
-// checkTarget says why the file at path cannot be the real program.
-func checkTarget(path string, c chain) error {
-	if err := checkFile(path, c.me); err != nil {
-		return err
+// checkTarget says why the file at path cannot be the real program, or returns
+// its first page, nil if that cannot be read.
+func checkTarget(path string, c chain) (head []byte, err error) {
+	if head, err = checkFile(path, c.me); err != nil {
+		return nil, err
 	}
-	if c.leadsBack(path) {
-		return fmt.Errorf("%q: its #! line leads back here: %w", path, errIsShim)
+	if c.leadsBack(path, head) {
+		return nil, fmt.Errorf("%q: its #! line leads back here: %w", path, errIsShim)
 	}
-	return nil
+	return head, nil
 }
 
-func checkFile(path string, me self) error {
+func checkFile(path string, me self) (head []byte, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-			return fmt.Errorf("%q: %w", path, errNotFound)
+			return nil, fmt.Errorf("%q: %w", path, errNotFound)
 		}
-		return fmt.Errorf("%q: %w", path, err)
+		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) != nil {
-		return fmt.Errorf("%q: %w", path, errNotExecutable)
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || !executable(path) {
+		return nil, fmt.Errorf("%q: %w", path, errNotExecutable)
 	}
-	head, err := readHead(path)
+	head, err = readHead(path)
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
-		return fmt.Errorf("%q: whether it is a shim cannot be seen: %w", path, err)
+		return nil, fmt.Errorf("%q: whether it is a shim cannot be seen: %w", path, err)
 	}
-	if id, ok := fileID(path); ok && me.known && id == me.id || err == nil && record.IsShim(head) {
-		return fmt.Errorf("%q: %w", path, errIsShim)
+	if me.known && idOf(&st) == me.id || err == nil && record.IsShim(head) {
+		return nil, fmt.Errorf("%q: %w", path, errIsShim)
 	}
-	return nil
+	return head, nil
 }
 
 // searchPath looks for name on the PATH of env as execvp(3) does, behind the
 // entry by which this shim was reached.
-func searchPath(name string, c chain) (string, error) {
+func searchPath(name string, c chain) (path string, head []byte, err error) {
 	dirs := pathDirs(c.env)
 	first, last := -1, -1 // entries that lead to this very file
 	for i, dir := range dirs {
@@ -121,18 +128,18 @@ func searchPath(name string, c chain) (string, error) {
 	var found error
 	for i := first + 1; i < len(dirs); i++ {
 		path := dirs[i] + "/" + name
-		err := checkTarget(path, c)
+		head, err := checkTarget(path, c)
 		switch {
-		case err == nil && (i > last || isShimFile(path) == no):
-			return path, nil
+		case err == nil && (i > last || head != nil): // what can be read is no shim
+			return path, head, nil
 		case errors.Is(err, errNotExecutable):
 			found = err
 		}
 	}
 	if found != nil {
-		return "", found
+		return "", nil, found
 	}
-	return "", fmt.Errorf("no %q on PATH behind the shim: %w", name, errNotFound)
+	return "", nil, fmt.Errorf("no %q on PATH behind the shim: %w", name, errNotFound)
 }
 
 // defaultPath is what execvp(3) searches when PATH is not set (_CS_PATH).
