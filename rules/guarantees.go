@@ -72,11 +72,13 @@ type Gap struct {
 // A promise is one line of the table below: one thing that a policy key gives,
 // or one thing near it that it does not give.
 type promise struct {
-	// key is the policy key, asks whether a policy uses it.
-	key  string
-	asks func(*Policy) bool
-	what string
-	by   string
+	// key is the policy key; asks, or for the elements of "isolate" isolates,
+	// says whether a policy uses it.
+	key      string
+	asks     func(*Policy) bool
+	isolates Isolation
+	what     string
+	by       string
 	// abi is the Landlock ABI from which Landlock holds it; never for what
 	// nothing gives. Errata are the errata bits it needs as well.
 	abi    int
@@ -105,8 +107,13 @@ func scopesWrites(p *Policy) bool  { return p.Scope == ScopeWorkspace }
 func deniesNetwork(p *Policy) bool { return p.Network.Mode == NetworkDeny }
 func limitsPorts(p *Policy) bool   { return p.Network.Mode == NetworkPorts }
 func audits(p *Policy) bool        { return p.Audit && p.UsesLandlock() }
-func isolates(what Isolation) func(*Policy) bool {
-	return func(p *Policy) bool { return p.Isolate.Has(what) }
+
+// asked reports whether the policy asks for what is promised.
+func (pr promise) asked(p *Policy) bool {
+	if pr.isolates != 0 {
+		return p.Isolate.Has(pr.isolates)
+	}
+	return pr.asks(p)
 }
 
 // promises is the only source of what each key guarantees and what it does not.
@@ -167,21 +174,21 @@ var promises = []promise{
 	},
 	{key: "network", asks: limitsPorts, what: "other-sockets", by: BySeccomp},
 
-	{key: "isolate", asks: isolates(IsolateSignals), what: "signals", by: ByLandlock, abi: 6, errata: signalErratum},
+	{key: "isolate", isolates: IsolateSignals, what: "signals", by: ByLandlock, abi: 6, errata: signalErratum},
 	{
-		key: "isolate", asks: isolates(IsolateSignals), what: "process-limits", abi: never, limit: true,
+		key: "isolate", isolates: IsolateSignals, what: "process-limits", abi: never, limit: true,
 		why: "prlimit, setpriority and sched_setaffinity on other processes of the user are not covered by Landlock",
 	},
-	{key: "isolate", asks: isolates(IsolateAbstractUnix), what: "abstract-unix", by: ByLandlock, abi: 6},
-	{key: "isolate", asks: isolates(IsolateUnixSockets), what: "unix-sockets", by: BySeccomp},
-	{key: "isolate", asks: isolates(IsolateUnixSockets), what: "unix-sockets-by-path", by: ByLandlock, abi: 9, limit: true},
-	{key: "isolate", asks: isolates(IsolateProc), what: "proc", hold: holdProc},
-	{key: "isolate", asks: isolates(IsolateProc), what: "proc-visibility", limit: true, hold: func(k Kernel) (by, why string) {
+	{key: "isolate", isolates: IsolateAbstractUnix, what: "abstract-unix", by: ByLandlock, abi: 6},
+	{key: "isolate", isolates: IsolateUnixSockets, what: "unix-sockets", by: BySeccomp},
+	{key: "isolate", isolates: IsolateUnixSockets, what: "unix-sockets-by-path", by: ByLandlock, abi: 9, limit: true},
+	{key: "isolate", isolates: IsolateProc, what: "proc", hold: holdProc},
+	{key: "isolate", isolates: IsolateProc, what: "proc-visibility", limit: true, hold: func(k Kernel) (by, why string) {
 		return ByMountNamespace, k.procHidden()
 	}},
-	{key: "isolate", asks: isolates(IsolateTTY), what: "tty", by: BySeccomp},
+	{key: "isolate", isolates: IsolateTTY, what: "tty", by: BySeccomp},
 	{
-		key: "isolate", asks: isolates(IsolateTTY), what: "terminal", abi: never, limit: true,
+		key: "isolate", isolates: IsolateTTY, what: "terminal", abi: never, limit: true,
 		why: "an inherited terminal can be read, written to and set; without a Landlock domain, another process of the user can be traced and made to put input into its own, where the system allows tracing",
 	},
 	{key: "audit", asks: audits, what: "audit", by: ByLandlock, abi: 7, limit: true},
@@ -209,7 +216,7 @@ func holdProc(k Kernel) (by, why string) {
 // can be known beforehand; the launch adds what it finds.
 func Assess(p *Policy, k Kernel) (held []Enforcement, gaps []Gap) {
 	for _, pr := range promises {
-		if !pr.asks(p) {
+		if !pr.asked(p) {
 			continue
 		}
 		by, why := pr.by, pr.missing(k)

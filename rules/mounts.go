@@ -36,7 +36,7 @@ func (pl *Plan) addAliases(t pathcheck.Tree) error {
 func (pl *Plan) closes(h Hidden, a pathcheck.Alias) bool {
 	// A mounted /proc or /dev inside the hidden location is the same as /proc
 	// or /dev, and those have rules of their own.
-	if a.Shows != h.Path && (kernelFS[a.FSType] || deviceFS[a.FSType]) {
+	if a.Shows != h.Path && (kernelFS(a.FSType) || deviceFS(a.FSType)) {
 		return true
 	}
 	if pl.opened(h.Path, a.Shows) || pl.hidden[a.Path] {
@@ -175,15 +175,21 @@ func (pl *Plan) layer(t pathcheck.Tree, path string) (string, bool) {
 	return real, real != ""
 }
 
-// kernelFS are file systems whose files act on the kernel itself. Outside
+// kernelFS tells the file systems whose files act on the kernel itself. Outside
 // /proc and /sys, where they are granted for reading, root does not reach them.
-var kernelFS = map[string]bool{
-	"proc": true, "sysfs": true, "cgroup": true, "cgroup2": true, "debugfs": true, "tracefs": true, "binfmt_misc": true,
-	"securityfs": true, "configfs": true, "efivarfs": true, "bpf": true, "pstore": true,
+func kernelFS(fstype string) bool {
+	switch fstype {
+	case "proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "binfmt_misc",
+		"securityfs", "configfs", "efivarfs", "bpf", "pstore":
+		return true
+	}
+	return false
 }
 
-// deviceFS are file systems of which every mount is the same device nodes.
-var deviceFS = map[string]bool{"devtmpfs": true, "devpts": true, "mqueue": true, "nsfs": true}
+// deviceFS tells the file systems of which every mount is the same device nodes.
+func deviceFS(fstype string) bool {
+	return fstype == "devtmpfs" || fstype == "devpts" || fstype == "mqueue" || fstype == "nsfs"
+}
 
 // kernelKey is the key of what no policy entry hides, but addKernelMounts.
 const kernelKey = "hidden"
@@ -198,7 +204,7 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree, where func(point string) bool)
 		if !where(m.Point) {
 			continue
 		}
-		root := kernelFS[m.FSType] && pl.launch.EUID == 0
+		root := kernelFS(m.FSType) && pl.launch.EUID == 0
 		if !root && m.FSType != "devtmpfs" {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,9 +39,12 @@ var (
 	//go:embed profiles/workspace.json
 	workspaceProfile string
 
-	builtinProfiles = map[string]string{
-		PaperclipRunner: paperclipRunner,
-		"workspace":     workspaceProfile,
+	builtinProfiles = [...]struct {
+		name string
+		text *string
+	}{
+		{PaperclipRunner, &paperclipRunner},
+		{"workspace", &workspaceProfile},
 	}
 )
 
@@ -50,7 +52,14 @@ var (
 const PaperclipRunner = "paperclip-runner"
 
 // BuiltinProfiles returns the names of the built-in profiles, sorted.
-func BuiltinProfiles() []string { return slices.Sorted(maps.Keys(builtinProfiles)) }
+func BuiltinProfiles() []string {
+	var names []string
+	for _, p := range builtinProfiles {
+		names = append(names, p.name)
+	}
+	slices.Sort(names)
+	return names
+}
 
 const badProfileName = `must be the name of a profile: letters, digits, ".", "_" and "-"`
 
@@ -77,11 +86,12 @@ func (o Options) LoadProfile(name string) (*Profile, error) {
 			return nil, fmt.Errorf("profile %s: %w", quoteCut(file, maxPathShown), err)
 		}
 	}
-	text, ok := builtinProfiles[name]
-	if !ok {
-		return nil, &Error{Key: "profile", Msg: "neither built in nor in the profile directory"}
+	for _, p := range builtinProfiles {
+		if p.name == name {
+			return ParseProfile(name, []byte(*p.text))
+		}
 	}
-	return ParseProfile(name, []byte(text))
+	return nil, &Error{Key: "profile", Msg: "neither built in nor in the profile directory"}
 }
 
 // ParseProfile reads what a profile has besides the keys of a policy, and checks

@@ -360,7 +360,7 @@ func (f *rootFinder) root(c *candidate) (r Root, drop bool, err error) {
 func (f *rootFinder) access(loc pathcheck.Location) (a Access, why string, err error) {
 	by, _ := f.launch.Mounts.Of(loc.Path)
 	switch {
-	case f.launch.EUID == 0 && (pathcheck.Within("/proc", loc.Path) || pathcheck.Within("/sys", loc.Path) || kernelFS[by.FSType]):
+	case f.launch.EUID == 0 && (pathcheck.Within("/proc", loc.Path) || pathcheck.Within("/sys", loc.Path) || kernelFS(by.FSType)):
 		return 0, "acts on the kernel itself, and root never writes it", nil
 	case loc.Path == "/proc":
 		return ReadOnly | WriteFile | Truncate, "", nil

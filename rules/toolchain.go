@@ -21,20 +21,22 @@ type toolDir struct {
 	make uint32
 }
 
-func places(list ...string) []string { return list }
+// places are the variants of one directory. As literals they are laid out by the
+// compiler; what a function returns, every launch would have to build.
+type places []string
 
 // usualDirs are the directories of ToolchainUsual, in the order in which they
 // are reported.
 var usualDirs = []toolDir{
-	{"temp", places("$TMPDIR", "/tmp"), 0},
-	{"user caches", places("$XDG_CACHE_HOME", "~/.cache"), 0},
-	{"user caches", places("~/.cache"), 0o755},
-	{"go", places("$GOCACHE"), 0},
-	{"go", places("$GOMODCACHE", "$GOPATH/pkg", "~/go/pkg"), 0o755},
-	{"npm", places("~/.npm"), 0},
-	{"cargo", places("~/.cargo/registry"), 0},
-	{"cargo", places("~/.cargo/git"), 0},
-	{"go", places("$GOTMPDIR"), 0},
+	{"temp", places{"$TMPDIR", "/tmp"}, 0},
+	{"user caches", places{"$XDG_CACHE_HOME", "~/.cache"}, 0},
+	{"user caches", places{"~/.cache"}, 0o755},
+	{"go", places{"$GOCACHE"}, 0},
+	{"go", places{"$GOMODCACHE", "$GOPATH/pkg", "~/go/pkg"}, 0o755},
+	{"npm", places{"~/.npm"}, 0},
+	{"cargo", places{"~/.cargo/registry"}, 0},
+	{"cargo", places{"~/.cargo/git"}, 0},
+	{"go", places{"$GOTMPDIR"}, 0},
 }
 
 // A wanted is a place that a table of toolchain directories names for one

@@ -189,7 +189,7 @@ func (w *walk) exposed(x Exposed) error {
 		return fmt.Errorf("%s: %w", x.Key, ErrChanged)
 	}
 	access := Full
-	if by, ok := w.launch.Mounts.Of(x.Path); w.launch.EUID == 0 && (ok && kernelFS[by.FSType] || inKernel(x.Path)) {
+	if by, ok := w.launch.Mounts.Of(x.Path); w.launch.EUID == 0 && (ok && kernelFS(by.FSType) || inKernel(x.Path)) {
 		access = ReadOnly
 	}
 	switch node.Info().Kind {
@@ -261,13 +261,18 @@ func (w *walk) access(path string, n pathcheck.Node) (access Access, split bool)
 	}
 }
 
-// usual holds the names that are tried in a directory that cannot be listed.
-var usual = map[string][]string{
-	"/": {
-		"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "nix", "opt", "proc", "root",
-		"run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var",
-	},
-	"/dev": {"full", "mqueue", "net", "null", "ptmx", "pts", "random", "shm", "tty", "urandom", "zero"},
+// usual returns the names that are tried in a directory that cannot be listed.
+func usual(dir string) []string {
+	switch dir {
+	case "/":
+		return []string{
+			"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "nix", "opt", "proc", "root",
+			"run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var",
+		}
+	case "/dev":
+		return []string{"full", "mqueue", "net", "null", "ptmx", "pts", "random", "shm", "tty", "urandom", "zero"}
+	}
+	return nil
 }
 
 // named returns the entries of dir that can be named without listing it.
@@ -279,7 +284,7 @@ func (w *walk) named(dir string) []string {
 			seen[name] = true
 		}
 	}
-	for _, name := range usual[dir] {
+	for _, name := range usual(dir) {
 		seen[name] = true
 	}
 	for _, m := range w.launch.Mounts {

@@ -217,7 +217,7 @@ func newProc(old pathcheck.Mount) (int, error) {
 	}
 	attributes := 0
 	for opt := range strings.SplitSeq(old.Options, ",") {
-		attributes |= mountAttributes[opt]
+		attributes |= mountAttribute(opt)
 	}
 	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes)
 	if err != nil {
@@ -226,11 +226,26 @@ func newProc(old pathcheck.Mount) (int, error) {
 	return fd, nil
 }
 
-// mountAttributes are the options of a mount that take something away.
-var mountAttributes = map[string]int{
-	"ro": unix.MOUNT_ATTR_RDONLY, "nosuid": unix.MOUNT_ATTR_NOSUID, "nodev": unix.MOUNT_ATTR_NODEV,
-	"noexec": unix.MOUNT_ATTR_NOEXEC, "noatime": unix.MOUNT_ATTR_NOATIME, "nodiratime": unix.MOUNT_ATTR_NODIRATIME,
-	"nosymfollow": unix.MOUNT_ATTR_NOSYMFOLLOW,
+// mountAttribute returns the attribute of an option of a mount that takes
+// something away; 0 for every other option.
+func mountAttribute(opt string) int {
+	switch opt {
+	case "ro":
+		return unix.MOUNT_ATTR_RDONLY
+	case "nosuid":
+		return unix.MOUNT_ATTR_NOSUID
+	case "nodev":
+		return unix.MOUNT_ATTR_NODEV
+	case "noexec":
+		return unix.MOUNT_ATTR_NOEXEC
+	case "noatime":
+		return unix.MOUNT_ATTR_NOATIME
+	case "nodiratime":
+		return unix.MOUNT_ATTR_NODIRATIME
+	case "nosymfollow":
+		return unix.MOUNT_ATTR_NOSYMFOLLOW
+	}
+	return 0
 }
 
 func attach(mount int, path string) error {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -52,7 +53,7 @@ func (r *run) call(call *syntax.CallExpr, redirs []*syntax.Redirect, s *state) o
 	if len(redirs) > 0 {
 		out.fail = r.join(out.fail, s) // a redirection may fail
 	}
-	if _, fn := s.funcs[cmd[0].text]; fn || specialBuiltins[cmd[0].text] {
+	if _, fn := s.funcs[cmd[0].text]; fn || slices.Contains(specialBuiltins, cmd[0].text) {
 		// Some shells keep these assignments.
 		for name := range env {
 			out = r.mapOutcome(out, func(s *state) *state { return r.forget(s, name) })
@@ -76,10 +77,10 @@ func (r *run) mapOutcome(o outcome, f func(*state) *state) outcome {
 }
 
 // specialBuiltins are those of POSIX, found before functions by some shells.
-var specialBuiltins = map[string]bool{
-	".": true, ":": true, "break": true, "continue": true, "eval": true, "exec": true,
-	"exit": true, "export": true, "readonly": true, "return": true, "set": true,
-	"shift": true, "times": true, "trap": true, "unset": true, "source": true,
+var specialBuiltins = []string{
+	".", ":", "break", "continue", "eval", "exec",
+	"exit", "export", "readonly", "return", "set",
+	"shift", "times", "trap", "unset", "source",
 }
 
 // dispatch follows an expanded command: a function, a builtin or a program.
@@ -96,7 +97,7 @@ func (r *run) dispatch(cmd []field, env map[string]variable, in []*syntax.Redire
 		return r.builtin(cmd, env, in, s)
 	}
 	out := r.callFunction(b, cmd, s)
-	if !b.always || specialBuiltins[name.text] {
+	if !b.always || slices.Contains(specialBuiltins, name.text) {
 		out = r.either(out, r.builtin(cmd, env, in, s))
 	}
 	return out
@@ -249,7 +250,7 @@ func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redire
 		r.shell(cmd, env, in, s)
 		return both(s)
 	}
-	if !starters[name] {
+	if !slices.Contains(starters, name) {
 		r.judgeAll(cmd[1:], s)
 		return both(s)
 	}
@@ -265,12 +266,12 @@ func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redire
 		base := path.Base(f.text)
 		r.networkCommand(base, f.pos)
 		switch {
-		case movers[f.text], strings.HasPrefix(f.text, "--chdir="), name == "su", name == "runuser":
+		case slices.Contains(movers, f.text), strings.HasPrefix(f.text, "--chdir="), name == "su", name == "runuser":
 			inner = inner.at(nil)
 		case name == "env" && (strings.HasPrefix(f.text, "-S") || strings.HasPrefix(f.text, "--split-string")):
 			r.unclear(f.src, f.pos, "runs a string that is split")
 		}
-		if f.text == "-c" && textStarters[name] && i+1 < len(cmd) {
+		if f.text == "-c" && slices.Contains(textStarters, name) && i+1 < len(cmd) {
 			r.nestedText(cmd[i+1], inner.lost(), "sh")
 			i++
 			continue
@@ -293,21 +294,21 @@ func (r *run) networkCommand(name string, pos int) {
 }
 
 // starters are programs that start the command in their arguments.
-var starters = map[string]bool{
-	"busybox": true, "caffeinate": true, "chronic": true, "chrt": true, "cpulimit": true, "dbus-run-session": true,
-	"doas": true, "env": true, "fakeroot": true, "find": true, "flock": true, "ionice": true, "linux32": true,
-	"linux64": true, "ltrace": true, "nice": true, "nohup": true, "numactl": true, "parallel": true, "prlimit": true,
-	"runuser": true, "script": true, "setarch": true, "setpriv": true, "setsid": true, "stdbuf": true,
-	"strace": true, "su": true, "sudo": true, "taskset": true, "time": true, "timeout": true, "unbuffer": true,
-	"unshare": true, "watch": true, "xargs": true, "xvfb-run": true,
+var starters = []string{
+	"busybox", "caffeinate", "chronic", "chrt", "cpulimit", "dbus-run-session",
+	"doas", "env", "fakeroot", "find", "flock", "ionice", "linux32",
+	"linux64", "ltrace", "nice", "nohup", "numactl", "parallel", "prlimit",
+	"runuser", "script", "setarch", "setpriv", "setsid", "stdbuf",
+	"strace", "su", "sudo", "taskset", "time", "timeout", "unbuffer",
+	"unshare", "watch", "xargs", "xvfb-run",
 }
 
 // textStarters take a command string behind -c.
-var textStarters = map[string]bool{"su": true, "runuser": true, "script": true, "flock": true}
+var textStarters = []string{"su", "runuser", "script", "flock"}
 
 // movers are arguments of starters after which the directory is another one.
-var movers = map[string]bool{
-	"-C": true, "--chdir": true, "-D": true, "-i": true, "--login": true, "-execdir": true, "-okdir": true,
+var movers = []string{
+	"-C", "--chdir", "-D", "-i", "--login", "-execdir", "-okdir",
 }
 
 // shell follows a shell that is started with arguments.

@@ -63,8 +63,10 @@ func FuzzShellCommand(f *testing.F) {
 		f.Add(line, "bash")
 		f.Add("sh "+line, "busybox")
 	}
-	for name := range grammars {
-		f.Add("-o x -c TEXT", name)
+	for _, g := range grammars {
+		for _, name := range g.names {
+			f.Add("-o x -c TEXT", name)
+		}
 	}
 	f.Fuzz(func(t *testing.T, line, name string) {
 		argv := append([]string{name}, strings.Split(line, " ")...)

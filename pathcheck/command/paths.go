@@ -2,17 +2,18 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 )
 
 // devices are the device files that any command may name.
-var devices = map[string]bool{
-	"/dev/null": true, "/dev/zero": true, "/dev/full": true,
-	"/dev/random": true, "/dev/urandom": true,
-	"/dev/tty": true, "/dev/ptmx": true,
-	"/dev/stdin": true, "/dev/stdout": true, "/dev/stderr": true,
+var devices = []string{
+	"/dev/null", "/dev/zero", "/dev/full",
+	"/dev/random", "/dev/urandom",
+	"/dev/tty", "/dev/ptmx",
+	"/dev/stdin", "/dev/stdout", "/dev/stderr",
 }
 
 // deviceDirs are allowed roots.
@@ -23,7 +24,7 @@ func harmlessDevice(p string) bool {
 	if n, ok := strings.CutPrefix(p, "/dev/fd/"); ok {
 		return digits(n)
 	}
-	return devices[p]
+	return slices.Contains(devices, p)
 }
 
 func digits(s string) bool {

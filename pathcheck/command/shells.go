@@ -2,6 +2,7 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -30,20 +31,34 @@ type started struct {
 }
 
 // grammars are how shells read their options.
-var grammars = map[string]func([]string) started{
-	"bash": bashOptions, "rbash": bashOptions,
-	"sh":   shOptions,
-	"dash": dashOptions, "ash": busyboxOptions, "hush": busyboxOptions,
-	"zsh": zshOptions, "rzsh": zshOptions,
-	"ksh": kshOptions, "ksh93": kshOptions, "rksh": kshOptions, "rksh93": kshOptions,
-	"mksh": mkshOptions, "lksh": mkshOptions, "rmksh": mkshOptions, "pdksh": mkshOptions,
-	"yash": yashOptions,
+var grammars = []struct {
+	names   []string
+	options func([]string) started
+}{
+	{[]string{"bash", "rbash"}, bashOptions},
+	{[]string{"sh"}, shOptions},
+	{[]string{"dash"}, dashOptions},
+	{[]string{"ash", "hush"}, busyboxOptions},
+	{[]string{"zsh", "rzsh"}, zshOptions},
+	{[]string{"ksh", "ksh93", "rksh", "rksh93"}, kshOptions},
+	{[]string{"mksh", "lksh", "rmksh", "pdksh"}, mkshOptions},
+	{[]string{"yash"}, yashOptions},
+}
+
+// grammar returns how the shell of a name reads its options, or nil.
+func grammar(name string) func([]string) started {
+	for _, g := range grammars {
+		if slices.Contains(g.names, name) {
+			return g.options
+		}
+	}
+	return nil
 }
 
 // shellName returns the name of a known shell, or "".
 func shellName(name string) string {
 	base := strings.TrimPrefix(path.Base(name), "-")
-	if _, ok := grammars[base]; ok {
+	if grammar(base) != nil {
 		return base
 	}
 	return ""
@@ -74,11 +89,11 @@ func parseShell(argv []string, name string) started {
 		}
 		return s
 	}
-	g, ok := grammars[base]
-	if !ok {
+	options := grammar(base)
+	if options == nil {
 		return started{}
 	}
-	s := g(argv)
+	s := options(argv)
 	if s.text >= len(argv) {
 		return started{}
 	}
@@ -113,13 +128,14 @@ func finish(argv []string, i int, c, s bool) started {
 	return started{operand: i}
 }
 
-// bashLong are bash's long options; true if one takes an argument.
-var bashLong = map[string]bool{
-	"debug": false, "debugger": false, "dump-po-strings": false, "dump-strings": false,
-	"init-file": true, "login": false, "noediting": false, "noprofile": false, "norc": false,
-	"posix": false, "pretty-print": false, "protected": false, "rcfile": true, "restricted": false,
-	"verbose": false, "wordexp": false,
-}
+// bashLong are bash's long options, bashLongArg those that take an argument.
+var (
+	bashLong = []string{
+		"debug", "debugger", "dump-po-strings", "dump-strings", "login", "noediting", "noprofile", "norc",
+		"posix", "pretty-print", "protected", "restricted", "verbose", "wordexp",
+	}
+	bashLongArg = []string{"init-file", "rcfile"}
+)
 
 const bashShort = "abefhkmnprtuvxBCDEHPTlis"
 
@@ -133,8 +149,8 @@ func bashOptions(argv []string) started {
 		if opt == "help" || opt == "version" {
 			return started{}
 		}
-		arg, ok := bashLong[opt]
-		if !ok {
+		arg := slices.Contains(bashLongArg, opt)
+		if !arg && !slices.Contains(bashLong, opt) {
 			break // short options, or one that is refused below
 		}
 		i++

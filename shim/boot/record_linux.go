@@ -39,9 +39,7 @@ func checkRecord(b *byte) recordState {
 	if version != RecordVersion || length < RecordOffStrings-RecordOffPayload || length > RecordSize-RecordOffPayload {
 		return recordBroken
 	}
-	sum := crc(^uint32(0), b, RecordOffVersion, 8)
-	sum = crc(sum, b, RecordOffPayload, length)
-	if ^sum != le32(b, RecordOffSum) {
+	if recordSum(b, length) != le32(b, RecordOffSum) {
 		return recordBroken
 	}
 	if at(b, RecordOffMissing) > RecordMissingRefuse || at(b, RecordOffArgv0) > RecordArgv0Real || at(b, RecordOffInPlace) > 1 {
@@ -62,6 +60,15 @@ func checkRecord(b *byte) recordState {
 		}
 	}
 	return recordValid
+}
+
+// RecordSum returns the checksum of a record that has length bytes behind it.
+func RecordSum(b *[RecordSize]byte, length uintptr) uint32 { return recordSum(&b[0], length) }
+
+//go:nosplit
+func recordSum(b *byte, length uintptr) uint32 {
+	sum := crc(^uint32(0), b, RecordOffVersion, 8)
+	return ^crc(sum, b, RecordOffPayload, length)
 }
 
 // field returns where the string of a field stands, and its length.

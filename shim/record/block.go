@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/boot"
 )
@@ -107,7 +106,8 @@ func encode(r Record) ([]byte, error) {
 	return block, nil
 }
 
+// checksum is the CRC-32 of a record that ends at end. The one of hash/crc32
+// would build a table at the start of every launch.
 func checksum(block []byte, end int) uint32 {
-	sum := crc32.ChecksumIEEE(block[boot.RecordOffVersion:boot.RecordOffSum])
-	return crc32.Update(sum, crc32.IEEETable, block[boot.RecordOffPayload:end])
+	return boot.RecordSum((*[boot.RecordSize]byte)(block), uintptr(end-boot.RecordOffPayload))
 }
