@@ -28,9 +28,15 @@ func TestResolveAsTheKernel(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		dir := filepath.Join(base, fmt.Sprint(seed))
 		grow(t, rnd, dir)
+		var tree pathcheck.Tree = pathcheck.OS{}
+		if seed%2 == 1 {
+			k := pathcheck.Keep(tree)
+			defer k.Release()
+			tree = k
+		}
 		for range 40 {
 			path := dir + randomPath(rnd)
-			loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
+			loc, err := pathcheck.Resolve(tree, path)
 			fd, kernelErr := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 			if kernelErr == nil {
 				var st unix.Stat_t

@@ -27,22 +27,17 @@ func (l *launch) aboutRoots(known *rules.Launch) {
 }
 
 // makeToolchainDirs makes the directories that tools expect to be able to
-// write. One that cannot be made is left out: nothing depends on it but the
-// tool, which says so itself.
-func (l *launch) makeToolchainDirs() {
-	if l.policy.Scope != rules.ScopeWorkspace {
-		return
-	}
-	l.step.is("making the toolchain directories")
-	known := facts(l.env, l.target, nil, l.policy)
-	l.aboutRoots(&known)
-	tree := pathcheck.Keep(pathcheck.OS{})
-	defer tree.Release()
-	for _, dir := range rules.Missing(l.policy, known, tree) {
+// write, and reports whether it made any, of which the tree then knows nothing.
+// One that cannot be made is left out: nothing depends on it but the tool, which
+// says so itself.
+func (l *launch) makeToolchainDirs(known rules.Launch, t pathcheck.Tree) (made bool) {
+	for _, dir := range rules.Missing(l.policy, known, t) {
+		made = true // a part of it, at least
 		if err := makeBeneath(dir); err != nil {
 			l.log.Debug("toolchain directory not made", "path", dir.Path, "error", err.Error())
 		}
 	}
+	return made
 }
 
 // makeBeneath makes one directory in the other, from one that is known by its

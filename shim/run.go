@@ -211,8 +211,6 @@ func (l *launch) confine() error {
 		return err
 	}
 
-	l.makeToolchainDirs()
-
 	var err error
 	c := &confinement{}
 	if p.UsesLandlock() {
@@ -470,10 +468,14 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	}
 	l.step.is("looking up the policy's paths")
 	tree := pathcheck.Keep(pathcheck.OS{})
-	defer tree.Release()
+	defer func() { tree.Release() }()
 	known := facts(l.env, l.target, mounts, l.policy)
 	known.Seen = &l.seen
 	l.aboutRoots(&known)
+	if l.makeToolchainDirs(known, tree) {
+		tree.Release()
+		tree = pathcheck.Keep(pathcheck.OS{})
+	}
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, err
 	}

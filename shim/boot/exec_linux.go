@@ -23,6 +23,7 @@ func init() {
 	if !entered {
 		return
 	}
+	allowOpens()
 	// PR_SET_PDEATHSIG survives only an execve by the main thread.
 	runtime.LockOSThread()
 	BlockSignals()

@@ -53,6 +53,11 @@ func clearTable() {
 	data, edata, rodata, erodata := sections()
 	const size = (signals + 1) * unsafe.Sizeof(tableEntry{})
 	for p := data; uintptr(p)+size <= uintptr(edata); p = unsafe.Add(p, word) {
+		// Without a call for nearly all of them: the first entry, of no signal,
+		// has no flags.
+		if *(*uintptr)(p) != 0 || *(*uintptr)(unsafe.Add(p, word)) < uintptr(rodata) {
+			continue
+		}
 		if !isTable(p, uintptr(rodata), uintptr(erodata)) {
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -266,6 +268,65 @@ func TestLimitsAreExact(t *testing.T) {
 				t.Errorf("the launcher itself gave %q", direct.Stdout)
 			}
 		})
+	}
+}
+
+// The shim itself may open as many files as the hard limit allows.
+func TestOpenFilesOfTheShim(t *testing.T) {
+	t.Parallel()
+	for _, limit := range [][2]uint64{{3, 4}, {3, 64}, {4, 4}, {5, 5}, {256, 4096}, {300, 300}} {
+		s := state{
+			Path: runner, Argv: byteSlices("runner"), Env: byteSlices("BOOT_TEST_STEP=limit"),
+			Limits: map[int][2]uint64{syscall.RLIMIT_NOFILE: limit},
+		}
+		got := finish(t, command(t, s))
+		if want := fmt.Sprintln(limit[1], limit[1], nil); got.Stdout != want {
+			t.Errorf("%d: %+v, want %q", limit, got, want)
+		}
+	}
+}
+
+// The runtime opens nothing while it starts.
+func TestRuntimeOpensNothing(t *testing.T) {
+	t.Parallel()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("strace is missing")
+		}
+		t.Skip("strace is missing")
+	}
+	calls := func(program string, env ...string) (before, after int) {
+		file := filepath.Join(t.TempDir(), "calls")
+		cmd := exec.Command(strace, "-f", "-o", file, "-e", "trace=open,openat,execve", program)
+		cmd.Env = env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		execs := 0
+		for line := range strings.Lines(string(text)) {
+			switch {
+			case strings.Contains(line, "execve("):
+				execs++
+			case strings.Contains(line, "open") && !strings.Contains(line, " = -1 "):
+				if execs == 1 {
+					before++
+				} else {
+					after++
+				}
+			}
+		}
+		return before, after
+	}
+	if before, after := calls(runner, "BOOT_TEST_TARGET=/bin/true"); before != 0 || after == 0 {
+		t.Errorf("%d files opened before execve, %d after it", before, after)
+	}
+	if before, _ := calls(probe); before == 0 {
+		t.Error("a runtime without the entry point opens nothing either")
 	}
 }
 

@@ -116,6 +116,17 @@ var steps = map[string]func(){
 		fmt.Println(boot.SecureReason())
 		os.Exit(0)
 	},
+	// limit prints how many files the shim may open, after it opened one.
+	"limit": func() {
+		fd, err := syscall.Open("/", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		var l syscall.Rlimit
+		if err == nil {
+			err = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l)
+			syscall.Close(fd)
+		}
+		fmt.Println(l.Cur, l.Max, err)
+		os.Exit(0)
+	},
 	// describe prints what the package knows.
 	"describe": func() {
 		uid, _ := boot.Auxv(11)
