@@ -22,6 +22,7 @@ type Kept struct {
 	dirs  map[keptName]*keptNode
 	order []keptName // the one used last is the last
 	found map[string]found
+	err   error
 }
 
 type keptName struct {
@@ -52,6 +53,22 @@ func (k *Kept) Root() (Node, error) {
 	return k.root, nil
 }
 
+// Err returns an error by which a lookup failed though nothing may be wrong with
+// its path: see [Exhausted]. A pass that met one knows too little, even where it
+// took the path for one that leads nowhere.
+func (k *Kept) Err() error { return k.err }
+
+func (k *Kept) note(err error) {
+	if k.err == nil && Exhausted(err) {
+		k.err = err
+	}
+}
+
+// Exhausted reports whether a call failed for want of descriptors or memory.
+func Exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
 // Release closes the directories that nobody else has open, and ends the use of
 // the tree.
 func (k *Kept) Release() {
@@ -79,6 +96,34 @@ type keptNode struct {
 	uses int
 }
 
+// Open and List are those of the node; where descriptors are scarce, those that
+// are only kept make room.
+func (n *keptNode) Open(name string) (Node, error) {
+	next, err := n.Node.Open(name)
+	if n.kept.makeRoom(err) {
+		next, err = n.Node.Open(name)
+	}
+	return next, err
+}
+
+func (n *keptNode) List() ([]string, error) {
+	names, err := n.Node.List()
+	if n.kept.makeRoom(err) {
+		names, err = n.Node.List()
+	}
+	return names, err
+}
+
+// makeRoom gives up the directories that are only kept, if a call failed because
+// this process has no descriptor left. It reports whether that may help.
+func (k *Kept) makeRoom(err error) bool {
+	if !errors.Is(err, syscall.EMFILE) || len(k.dirs) == 0 {
+		return false
+	}
+	k.forget()
+	return true
+}
+
 func (n *keptNode) Close() error {
 	if n.uses--; n.uses > 0 {
 		return nil
@@ -99,10 +144,6 @@ func open(n Node, name string) (Node, error) {
 		return next, nil
 	}
 	next, err := dir.Open(name)
-	if errors.Is(err, syscall.EMFILE) && len(k.dirs) > 0 {
-		k.forget()
-		next, err = dir.Open(name)
-	}
 	if err != nil || next.Info().Kind != Directory {
 		return next, err
 	}

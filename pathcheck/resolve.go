@@ -65,6 +65,7 @@ func Resolve(t Tree, path string) (Location, error) {
 	if !ok {
 		f.loc, f.err = resolve(t, path)
 		k.found[path] = f
+		k.note(f.err)
 	}
 	return f.loc, f.err
 }
@@ -223,6 +224,14 @@ func pathOf(names []string) string { return "/" + strings.Join(names, "/") }
 // Lookup opens the place at path, which must be absolute, clean and free of
 // symlinks; a symlink in it is [ErrLoop]. It holds at most two nodes open.
 func Lookup(t Tree, path string) (Node, error) {
+	n, err := lookup(t, path)
+	if k, ok := t.(*Kept); ok {
+		k.note(err)
+	}
+	return n, err
+}
+
+func lookup(t Tree, path string) (Node, error) {
 	cur, err := t.Root()
 	if err != nil {
 		return nil, err

@@ -198,9 +198,9 @@ func (pl *Plan) findHidden(p *Policy, t pathcheck.Tree) error {
 }
 
 // lookupError is what Prepare returns when an entry cannot be resolved: the
-// policy's fault, unless the tree was changing.
+// policy's fault, unless the tree was changing or cannot be looked at.
 func lookupError(e Entry, err error) error {
-	if errors.Is(err, ErrChanged) {
+	if errors.Is(err, ErrChanged) || pathcheck.Exhausted(err) {
 		return fmt.Errorf("%s: %w", e.Key, err)
 	}
 	return &Error{Key: e.Key, Path: e.Path, Msg: err.Error()}

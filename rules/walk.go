@@ -148,6 +148,9 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	}
 	node, err := dir.Open(name)
 	if err != nil {
+		if pathcheck.Exhausted(err) {
+			return fmt.Errorf("open %s: %w", quote(path), err)
+		}
 		if !isNotExist(err) {
 			w.Unopened++
 		}

@@ -114,6 +114,9 @@ func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return nil, fail("policy", err)
 	}
+	if err := tree.Err(); err != nil {
+		return nil, fail("plan", err)
+	}
 	c.stakes = l.stakes(c.plan, tree)
 	if err := l.protectItself(c.plan, c.stakes, tree); err != nil {
 		return nil, fail("policy", err)

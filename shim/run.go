@@ -76,7 +76,9 @@ func (l *launch) run() error {
 	if l.inherited, err = inherited(s.Closed); err != nil {
 		return fail("descriptors", err)
 	}
-	l.step.watch(s, l.target.name)
+	if err := l.step.watch(s, l.target.name); err != nil {
+		return fail("descriptors", err)
+	}
 	if err := l.decode(value); err != nil {
 		return err
 	}
@@ -490,7 +492,11 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 		return c, nil
 	}
 	c.rules.needed = realPaths(tree, known.Needed)
+	if err := tree.Err(); err != nil {
+		return nil, err
+	}
 	// What is granted is looked up anew, and must be what the plan is about.
+	tree.Release()
 	anew := pathcheck.Keep(pathcheck.OS{})
 	defer anew.Release()
 	if c.held, err = hold(c.plan, anew); err != nil {
@@ -498,6 +504,9 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	}
 	l.step.is("walking the directories above the hidden paths")
 	tally, err := c.plan.Walk(anew, c.rules)
+	if err == nil {
+		err = anew.Err()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -508,7 +517,7 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	} else if changed {
 		return nil, fmt.Errorf("the table of mounts: %w", rules.ErrChanged)
 	}
-	l.describe(c, tally, absent, tree)
+	l.describe(c, tally, absent, anew)
 	return c, nil
 }
 

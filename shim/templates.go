@@ -60,7 +60,12 @@ func (l *launch) chooseOnce() error {
 	if err != nil {
 		return err
 	}
-	p, dropped, err := rules.Choose(l.policy, facts(l.env, l.target, mounts, l.policy), pathcheck.OS{})
+	tree := pathcheck.Keep(pathcheck.OS{})
+	defer tree.Release()
+	p, dropped, err := rules.Choose(l.policy, facts(l.env, l.target, mounts, l.policy), tree)
+	if err == nil {
+		err = tree.Err()
+	}
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,12 @@
 package shim
 
 import (
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // patience is how long a launch may plan before it says what it waits for.
@@ -21,7 +24,10 @@ type watchedStep struct {
 // is names the step that begins.
 func (w *watchedStep) is(what string) { w.now.Store(&what) }
 
-func (w *watchedStep) watch(s *Start, target string) {
+func (w *watchedStep) watch(s *Start, target string) error {
+	if err := twoDescriptors(); err != nil {
+		return err
+	}
 	w.is("reading the policy")
 	w.timer = time.AfterFunc(patience, func() {
 		say(name(target), "still waiting", *w.now.Load())
@@ -30,6 +36,20 @@ func (w *watchedStep) watch(s *Start, target string) {
 		s.Unblock()
 		select {}
 	})
+	return nil
+}
+
+// twoDescriptors asks for what the runtime's first timer takes. Where it does not
+// get them it ends the process with a trace.
+func twoDescriptors() error {
+	for range 2 {
+		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("two more are needed: %w", err)
+		}
+		defer unix.Close(fd)
+	}
+	return nil
 }
 
 func (w *watchedStep) done() { w.timer.Stop() }

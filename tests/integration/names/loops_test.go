@@ -89,7 +89,7 @@ func TestNoLoopWithoutDescriptors(t *testing.T) {
 		for _, row := range []struct {
 			limit uint64
 			code  int
-		}{{0, 126}, {1, 127}, {3, 127}, {4, 127}} {
+		}{{0, 126}, {1, 127}, {3, 127}, {4, 127}, {5, 127}, {6, 127}, {7, 127}} {
 			c := launch.Cmd{Path: shim, User: u, Setup: &launch.Setup{NoFile: &[2]uint64{row.limit, row.limit}}, Timeout: 20 * time.Second}
 			if r := c.Run(t); r.Code != row.code || r.Stdout != "" {
 				t.Errorf("%d descriptors: want status %d, have %v", row.limit, row.code, r)
