@@ -23,10 +23,12 @@ func TestPassThroughWithoutTheRuntime(t *testing.T) {
 		name  string
 		limit map[int][2]uint64
 		uid   int
+		exit  int // where the runtime would have to start
 	}{
-		{"address space", map[int][2]uint64{syscall.RLIMIT_AS: {500000 << 10, 500000 << 10}}, 0},
-		{"processes", map[int][2]uint64{nproc: {1, 1}}, 65534},
-		{"both", map[int][2]uint64{nproc: {0, 0}, syscall.RLIMIT_AS: {64 << 20, 64 << 20}}, 65534},
+		{"address space", map[int][2]uint64{syscall.RLIMIT_AS: {500000 << 10, 500000 << 10}}, 0, 125},
+		{"hardly any address space", map[int][2]uint64{syscall.RLIMIT_AS: {16 << 20, 16 << 20}}, 0, 125},
+		{"processes", map[int][2]uint64{nproc: {1, 1}}, 65534, 2},
+		{"both", map[int][2]uint64{nproc: {0, 0}, syscall.RLIMIT_AS: {64 << 20, 64 << 20}}, 65534, 125},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.uid != 0 && os.Getuid() != 0 {
@@ -43,10 +45,30 @@ func TestPassThroughWithoutTheRuntime(t *testing.T) {
 				t.Errorf("through the shim: %+v", got)
 			}
 			// The limit does keep the runtime from starting.
-			if got := finish(t, command(t, throughRuntime(s, ""))); got.Exit != 2 {
+			got := finish(t, command(t, throughRuntime(s, "")))
+			if got.Exit != test.exit || got.Stdout != "" {
+				t.Errorf("through the runtime: %+v", got)
+			}
+			if test.exit == 125 && (strings.Count(got.Stderr, "\n") != 1 || !strings.Contains(got.Stderr, "address space")) {
 				t.Errorf("through the runtime: %+v", got)
 			}
 		})
+	}
+}
+
+// With as much address space as the entry asks for, the runtime does start.
+func TestEnoughSpace(t *testing.T) {
+	t.Parallel()
+	for mb, want := range map[uint64]int{767: 125, 768: 0, 800: 0} {
+		s := state{
+			Path: "/bin/cat", Argv: byteSlices("cat", "/dev/null"),
+			Limits: map[int][2]uint64{syscall.RLIMIT_AS: {mb << 20, mb << 20}},
+		}
+		for range 10 { // address space is laid out at random
+			if got := finish(t, command(t, throughRuntime(s, ""))); got.Exit != want {
+				t.Fatalf("%d MB: %+v, want %d", mb, got, want)
+			}
+		}
 	}
 }
 

@@ -78,6 +78,7 @@ func start(sp unsafe.Pointer) {
 	clearTable()
 	raw(syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_NOFILE, 0, uintptr(unsafe.Pointer(&limit)), 0)
 	fillDescriptors()
+	needSpace()
 	holdOpens()
 	fillFrame()
 	entered = true
