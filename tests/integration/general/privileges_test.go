@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -47,6 +49,36 @@ func TestCase19_NoGainBySetuid(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A helper with file capabilities, as ping is on some systems, gains none.
+func TestCase19_NoGainByFileCapabilities(t *testing.T) {
+	launch.Need(t, launch.IsRoot)
+	p := newPlace(t, launch.Nobody)
+	data, err := os.ReadFile(launch.Look(t, "grep"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := launch.WriteProgram(t, filepath.Join(p.dir, "helper"), data)
+	// CAP_NET_RAW, effective: struct vfs_cap_data, revision 2 (capabilities(7)).
+	caps := []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	if err := unix.Setxattr(helper, "security.capability", caps, 0); err != nil {
+		t.Fatal(err)
+	}
+	c := p.sh(`"$3" CapEff /proc/self/status`, nil)
+	c.Args = append(c.Args, helper)
+	if r := c.Run(t); r.Stdout != "CapEff:\t0000000000002000\n" {
+		t.Fatalf("without a policy the helper must work (nosuid mount?): %v", r)
+	}
+	for name, policy := range map[string]any{
+		"hidden": p.policy(nil), "capabilities": object{"version": 1, "capabilities": "restricted"},
+		"workspace": object{"version": 1, "scope": "workspace"},
+	} {
+		c.Policy = policy
+		if r := c.Run(t); r.Stdout != "CapEff:\t0000000000000000\n" || r.Code != 0 {
+			t.Errorf("%s: %v", name, r)
+		}
 	}
 }
 

@@ -23,51 +23,69 @@ func TestKnownFailures(t *testing.T) {
 		// cure changes the policy so that it works; nil if nothing does. In its
 		// values "~" is HOME.
 		cure map[string]any
+		// env is as in a tool.
+		env func(*testing.T, launch.User) []string
 	}{
 		{
 			"git config --global", programs("git"), both, "git config --global user.name a", 255,
 			"could not lock config file",
-			map[string]any{"writable": []string{"~/.config/git"}},
+			map[string]any{"writable": []string{"~/.config/git"}}, nil,
 		},
 		{
 			"npm from an empty HOME", programs("npm"), both, "npm pack ./dep && npm install --offline --no-update-notifier ./dep-1.0.0.tgz", 243,
 			"EACCES",
-			map[string]any{"toolchainDirs": "leaves"},
+			map[string]any{"toolchainDirs": "leaves"}, nil,
 		},
 		{
 			"go install", programs("go"), both, "go env GOBIN; mkdir -p $(go env GOPATH)/bin", 1,
 			"Permission denied",
-			map[string]any{"writable": []string{"~/go"}},
+			map[string]any{"writable": []string{"~/go"}}, nil,
+		},
+		{
+			"npm install -g", programs("npm"), both,
+			"export npm_config_cache=$PWD/cache npm_config_prefix=$HOME/npm; npm pack ./dep && npm install -g --offline --no-update-notifier ./dep-1.0.0.tgz", 243,
+			"EACCES",
+			map[string]any{"writable": []string{"~/npm"}}, nil,
+		},
+		{
+			"pip install --user", programs("/usr/bin/python3"), both, pipUser, 1,
+			"Permission denied",
+			map[string]any{"writable": []string{"~/.local"}}, nil,
+		},
+		{
+			"cargo install", programs("cargo", "cc"), both, "cargo new -q --vcs none app && cargo install -q --offline --path app", 101,
+			"Permission denied",
+			map[string]any{"writable": []string{"~/.cargo"}}, cargoEnv,
 		},
 		{
 			"start-up files", nil, both, `echo x >> "$HOME/.bashrc"`, 1,
 			"Permission denied",
-			map[string]any{"writable": []string{"~/.bashrc"}},
+			map[string]any{"writable": []string{"~/.bashrc"}}, nil,
 		},
 		{
 			"a directory beside the workspace", nil, both, "mkdir ../new", 1,
-			"Permission denied", nil,
+			"Permission denied", nil, nil,
 		},
 		{
 			"unshare -r", append(programs("unshare"), launch.UserNS), userOnly, "unshare -r true", 1,
 			"/proc/self/",
-			map[string]any{"writable": []string{"/proc"}},
+			map[string]any{"writable": []string{"/proc"}}, nil,
 		},
 		{
 			"its own name", nil, userOnly, "echo x > /proc/self/comm", 1,
 			"Permission denied",
-			map[string]any{"writable": []string{"/proc"}},
+			map[string]any{"writable": []string{"/proc"}}, nil,
 		},
 		{
 			"its own name, as root", nil, rootOnly, "echo x > /proc/self/comm", 1,
-			"Permission denied", nil,
+			"Permission denied", nil, nil,
 		},
 		{
-			"message queues", programs("/usr/bin/python3"), both, mqOpen, 13, "", nil,
+			"message queues", programs("/usr/bin/python3"), both, mqOpen, 13, "", nil, nil,
 		},
 		{
 			"mount", programs("mount"), rootOnly, "mkdir m && mount -t tmpfs t m && umount m", 32,
-			"permission denied", nil,
+			"permission denied", nil, nil,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -76,6 +94,10 @@ func TestKnownFailures(t *testing.T) {
 				if row.who == rootOnly && u.UID != 0 || row.who == userOnly && u.UID == 0 {
 					t.Skipf("not for %s", u.Name)
 				}
+				var extra []string
+				if row.env != nil {
+					extra = row.env(t, u)
+				}
 				bash := launch.Look(t, "/bin/bash")
 				shim := launch.Install(t, launch.Dir(t), "bash", launch.Record{Real: bash})
 				run := func(path string, change map[string]any) launch.Result {
@@ -83,7 +105,9 @@ func TestKnownFailures(t *testing.T) {
 					// deny nothing.
 					top, home := u.Dir(t), u.Dir(t)
 					mkdirs(t, u, home, ".config/git")
-					mkdirs(t, u, home, "go")
+					for _, dir := range []string{"go", "npm", ".local", ".cargo"} {
+						mkdirs(t, u, home, dir)
+					}
 					u.Write(t, filepath.Join(home, ".config/git/config"), "", 0o644)
 					u.Write(t, filepath.Join(home, ".bashrc"), "", 0o644)
 					ws := u.Mkdir(t, filepath.Join(top, "ws"), 0o755)
@@ -91,7 +115,7 @@ func TestKnownFailures(t *testing.T) {
 					u.Write(t, filepath.Join(ws, "dep/package.json"), `{"name":"dep","version":"1.0.0"}`, 0o644)
 					c := launch.Cmd{
 						Path: path, Args: []string{"bash", "-c", row.command}, User: u, Dir: ws,
-						Env: []string{"PATH=" + searchPath(), "HOME=" + home, "LC_ALL=C", "GOTOOLCHAIN=local"},
+						Env: append([]string{"PATH=" + searchPath(), "HOME=" + home, "LC_ALL=C", "GOTOOLCHAIN=local"}, extra...),
 					}
 					if change != nil {
 						policy := map[string]any{"version": 1, "scope": "workspace", "workspace": ws}
@@ -120,6 +144,21 @@ func TestKnownFailures(t *testing.T) {
 		})
 	}
 }
+
+// pipUser installs a wheel that it makes, with the pip that Python has for new
+// environments.
+const pipUser = `/usr/bin/python3 -c '
+import zipfile
+z = zipfile.ZipFile("dep-1.0-py3-none-any.whl", "w")
+z.writestr("dep.py", "")
+z.writestr("dep-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: dep\nVersion: 1.0\n")
+z.writestr("dep-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+z.writestr("dep-1.0.dist-info/RECORD", "dep.py,,\n")
+z.close()' && pip=$(/usr/bin/python3 -c '
+import ensurepip, glob, os
+dirs = [getattr(ensurepip, "_WHEEL_PKG_DIR", None), os.path.dirname(ensurepip.__file__) + "/_bundled"]
+print([w for d in dirs if d for w in glob.glob(d + "/pip-*.whl")][0])') &&
+PIP_BREAK_SYSTEM_PACKAGES=1 /usr/bin/python3 "$pip/pip" install -q --disable-pip-version-check --no-cache-dir --user --no-index --no-deps ./dep-1.0-py3-none-any.whl`
 
 // mqOpen opens a POSIX message queue and exits with the errno. It needs the
 // internal mount of mqueue, which is below no rule.

@@ -40,36 +40,41 @@ type step struct {
 	says string
 }
 
-// TestToolchains runs each tool three times for each user: without the shim in
-// an empty HOME, with it in another empty HOME, and with it in the HOME that
-// the first run has filled. TMPDIR is not set: the temp directory is /tmp.
+func TestCase53_Go(t *testing.T)      { goTool.test(t) }
+func TestCase54_Mktemp(t *testing.T)  { mktemp.test(t) }
+func TestCase55_Devices(t *testing.T) { devices.test(t) }
+
 func TestToolchains(t *testing.T) {
-	launch.Need(t, launch.ABIAtLeast(3))
 	for _, tl := range tools {
-		t.Run(tl.name, func(t *testing.T) {
-			launch.Need(t, tl.needs...)
-			launch.EachUser(t, func(t *testing.T, u launch.User) {
-				var extra []string
-				if tl.env != nil {
-					extra = tl.env(t, u)
-				}
-				used := removable(t, u.Dir(t))
-				bare := tl.run(t, u, used, extra, nil)
-				for _, row := range []struct {
-					name, home string
-					dirs       any
-				}{{"empty HOME", removable(t, u.Dir(t)), tl.empty}, {"used HOME", used, nil}} {
-					t.Run(row.name, func(t *testing.T) {
-						policy := map[string]any{"version": 1, "scope": "workspace"}
-						if row.dirs != nil {
-							policy["toolchainDirs"] = row.dirs
-						}
-						tl.compare(t, bare, tl.run(t, u, row.home, extra, policy))
-					})
-				}
-			})
-		})
+		t.Run(tl.name, tl.test)
 	}
+}
+
+// test runs a tool three times for each user: without the shim in an empty HOME,
+// with it in another empty HOME, and with it in the HOME that the first run has
+// filled. TMPDIR is not set: the temp directory is /tmp.
+func (tl *tool) test(t *testing.T) {
+	launch.Need(t, append(tl.needs, launch.ABIAtLeast(3))...)
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		var extra []string
+		if tl.env != nil {
+			extra = tl.env(t, u)
+		}
+		used := removable(t, u.Dir(t))
+		bare := tl.run(t, u, used, extra, nil)
+		for _, row := range []struct {
+			name, home string
+			dirs       any
+		}{{"empty HOME", removable(t, u.Dir(t)), tl.empty}, {"used HOME", used, nil}} {
+			t.Run(row.name, func(t *testing.T) {
+				policy := map[string]any{"version": 1, "scope": "workspace"}
+				if row.dirs != nil {
+					policy["toolchainDirs"] = row.dirs
+				}
+				tl.compare(t, bare, tl.run(t, u, row.home, extra, policy))
+			})
+		}
+	})
 }
 
 // An outcome is what a run of all steps came to.

@@ -17,25 +17,41 @@ func programs(names ...string) (out []launch.Feature) {
 	return out
 }
 
-var tools = []tool{
-	{
-		name: "go", needs: programs("go"), env: goEnv,
-		files: map[string]string{
-			"go.mod": "module example.org/app\n\ngo 1.24\n",
-			"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"golang.org/x/sync/errgroup\"\n)\n\nfunc main() {\n" +
-				"\tvar g errgroup.Group\n\tg.Go(func() error { fmt.Println(Answer()); return nil })\n\t_ = g.Wait()\n}\n",
-			"answer.go": "package main\n\nfunc Answer() int { return 42 }\n",
-			"answer_test.go": "package main\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestAnswer(t *testing.T) {\n" +
-				"\tif Answer() != 42 {\n\t\tt.Fail()\n\t}\n\tif err := os.WriteFile(t.TempDir()+\"/x\", nil, 0o644); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n",
-		},
-		steps: []step{
-			{"go get golang.org/x/sync@v0.10.0 && go mod verify", "all modules verified"},
-			{"go env GOCACHE && go build ./...", "go-build"},
-			{"go test ./...", "ok"},
-			{"go vet ./...", ""},
-			{"go run .", "42"},
-		},
+var goTool = tool{
+	name: "go", needs: programs("go"), env: goEnv,
+	files: map[string]string{
+		"go.mod": "module example.org/app\n\ngo 1.24\n",
+		"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"golang.org/x/sync/errgroup\"\n)\n\nfunc main() {\n" +
+			"\tvar g errgroup.Group\n\tg.Go(func() error { fmt.Println(Answer()); return nil })\n\t_ = g.Wait()\n}\n",
+		"answer.go": "package main\n\nfunc Answer() int { return 42 }\n",
+		"answer_test.go": "package main\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestAnswer(t *testing.T) {\n" +
+			"\tif Answer() != 42 {\n\t\tt.Fail()\n\t}\n\tif err := os.WriteFile(t.TempDir()+\"/x\", nil, 0o644); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n",
 	},
+	steps: []step{
+		{"go get golang.org/x/sync@v0.10.0 && go mod verify", "all modules verified"},
+		{"go env GOCACHE && go build ./...", "go-build"},
+		{"go test ./...", "ok"},
+		{"go vet ./...", ""},
+		{"go run .", "42"},
+	},
+}
+
+var mktemp = tool{
+	name: "mktemp", needs: programs("mktemp"),
+	steps: []step{
+		{"d=$(mktemp -d) && echo x > $d/f && echo $d && f=$(mktemp) && rm $f $d/f && rmdir $d && touch done", "/tmp/tmp."},
+	},
+}
+
+var devices = tool{
+	name: "devices", needs: programs("head", "wc", "diff"),
+	steps: []step{
+		{"head -c1 /dev/urandom | wc -c && echo x >/dev/null && touch done", "1"},
+		{"cat <<< here && diff <(echo a) <(echo a)", "here"},
+	},
+}
+
+var tools = []tool{
 	{
 		// npm keeps everything in ~/.npm, which the default never makes.
 		name: "npm", needs: programs("npm", "node"), env: npmEnv, empty: "leaves",
@@ -110,13 +126,6 @@ db.close()'`, "1000"},
 			{`cd repo && GIT_SEQUENCE_EDITOR='sed -i 2s/pick/fixup/' git rebase -q -i --root && git log --oneline | wc -l`, "2"},
 			{"cd repo && git merge -q -m m side --allow-unrelated-histories -X ours && git stash list && git gc -q && git fsck --no-progress", ""},
 			{"git clone -q repo copy && cd copy && git log -1 --format=%s", "m"},
-		},
-	},
-	{
-		name: "mktemp", needs: programs("mktemp"),
-		steps: []step{
-			{"d=$(mktemp -d) && echo x > $d/f && echo $d && f=$(mktemp) && rm $f $d/f && rmdir $d && touch done", "/tmp/tmp."},
-			{"head -c1 /dev/urandom | wc -c && echo x >/dev/null && cat <<< here && diff <(echo a) <(echo a)", "here"},
 		},
 	},
 	{

@@ -117,6 +117,8 @@ var operations = map[string]func(path, to string) error{
 	},
 	"link":    unix.Link,
 	"symlink": func(path, to string) error { return unix.Symlink(to, path) },
+	"owner":   func(path, _ string) error { return unix.Lchown(path, os.Getuid(), os.Getgid()) },
+	"xattr":   func(path, _ string) error { return unix.Lsetxattr(path, "user.shim-test", []byte("x"), 0) },
 	"chmod":   func(path, _ string) error { return unix.Chmod(path, 0o700) },
 	"times":   func(path, _ string) error { return unix.Utimes(path, []unix.Timeval{{Sec: 1}, {Sec: 1}}) },
 	// By a directory that was opened before, and by the magic link of a

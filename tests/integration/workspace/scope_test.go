@@ -161,6 +161,8 @@ func TestCase66_MetadataIsALimit(t *testing.T) {
 		p.want(t, p.policy(nil), map[try]string{
 			{Op: "chmod", Path: file}: ok,
 			{Op: "times", Path: file}: ok,
+			{Op: "owner", Path: file}: ok,
+			{Op: "xattr", Path: file}: ok,
 			{Op: "write", Path: file}: "EACCES",
 		})
 		var st unix.Stat_t
