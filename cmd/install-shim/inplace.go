@@ -120,12 +120,19 @@ func (a *admin) planInPlace(src *source, s *site, rec record.Record) (*change, e
 	}
 	rec.InPlace = true
 	rec.Real = s.dir.join(s.sibling())
-	c := &change{site: s, mode: fileMode{st.Uid, st.Gid, readableIfExecutable(st.Mode & 0o777)}}
+	acl, err := readACL(program)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{site: s, mode: fileMode{st.Uid, st.Gid, readableIfExecutable(st.Mode & 0o777), readableACL(acl)}}
 	if c.data, err = record.Patch(src.data, rec); err != nil {
 		return nil, refused(s.path(), "%w", err)
 	}
 	if s.stage() == fresh && s.at.st.Nlink > 1 && s.at.st.Mode&unix.S_IFMT == unix.S_IFREG {
 		c.warn(fmt.Sprintf("the program has %d names (hard links): only this one leads to the shim", s.at.st.Nlink))
+	}
+	if rec.Argv0 == record.Real {
+		c.warn("with --argv0 real the program's argv[0] is " + show(rec.Real) + ": Python then finds no virtual environment")
 	}
 	c.rec = rec
 	return c, nil

@@ -201,7 +201,7 @@ func planInDir(src *source, dir *directory, name string, rec record.Record) (*ch
 	case s.at.kind == aShim && idOf(&s.at.st) == src.id:
 		return nil, refused(s.path(), "is the very shim that is to be installed")
 	}
-	c := &change{site: s, mode: fileMode{uint32(os.Geteuid()), uint32(os.Getegid()), 0o755}}
+	c := &change{site: s, mode: fileMode{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), perm: 0o755}}
 	if c.data, err = record.Patch(src.data, rec); err != nil {
 		return nil, refused(s.path(), "%w", err)
 	}

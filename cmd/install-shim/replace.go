@@ -14,6 +14,7 @@ import (
 type fileMode struct {
 	uid, gid uint32
 	perm     uint32
+	acl      []byte // see readACL
 }
 
 // tempName is where the new file for a name is written. It is the same every
@@ -56,6 +57,11 @@ func (d *directory) writeTemp(name string, data []byte, mode fileMode) (err erro
 	// After the change of owner, which may clear mode bits.
 	if err := unix.Fchmod(fd, mode.perm); err != nil {
 		return fail("set mode", err)
+	}
+	if mode.acl != nil {
+		if err := unix.Fsetxattr(fd, accessACL, mode.acl, 0); err != nil {
+			return fail("give it the program's access control list", err)
+		}
 	}
 	if err := unix.Fsync(fd); err != nil {
 		return fail("sync", err)
@@ -116,8 +122,11 @@ func (d *directory) same(name string, data []byte, mode fileMode) (bool, error) 
 	if err != nil || !ok || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(data)) {
 		return false, err
 	}
-	if (fileMode{st.Uid, st.Gid, st.Mode & 0o7777}) != mode {
+	if st.Uid != mode.uid || st.Gid != mode.gid || st.Mode&0o7777 != mode.perm {
 		return false, nil
+	}
+	if acl, err := readACL(d.join(name)); err != nil || !bytes.Equal(acl, mode.acl) {
+		return false, err
 	}
 	had, err := d.read(name)
 	return err == nil && bytes.Equal(had, data), err
