@@ -87,7 +87,7 @@ func TestFresh(t *testing.T) {
 	const shown = `grep -E '^Sig(Ign|Blk)' /proc/self/status; [ -e /proc/self/fd/9 ] && echo 9; true`
 	if os.Getenv(inner) != "" {
 		out, err := exec.Command("/bin/sh", "-c", shown).CombinedOutput()
-		fmt.Printf("<%s%v>", out, err)
+		fmt.Fprintf(os.Stdout, "<%s%v>", out, err)
 		return
 	}
 	self, err := os.Executable()
