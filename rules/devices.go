@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
@@ -46,39 +47,52 @@ const (
 
 // expandDevices makes /dev one of the directories that are granted entry by
 // entry.
-func (pl *Plan) expandDevices(t pathcheck.Tree) {
+func (pl *Plan) expandDevices(t pathcheck.Tree) error {
 	loc, err := pathcheck.Resolve(t, "/dev")
-	if err != nil || !loc.Exists || loc.Path != "/dev" || loc.Info.Kind != pathcheck.Directory {
-		return // no /dev, or a link to what is granted elsewhere
+	if err != nil {
+		return fmt.Errorf("/dev: %w", err)
+	}
+	if !loc.Exists || loc.Path != "/dev" || loc.Info.Kind != pathcheck.Directory {
+		return nil // no /dev, or a link to what is granted elsewhere
 	}
 	if _, ok := pl.covered("/dev"); !ok {
 		pl.expand["/dev"] = loc.Info.ID
 		pl.barred[loc.Info.ID] = "/dev" // or a bind mount of it would open all of it
 	}
+	return nil
 }
 
 // holdsRawDevice reports whether the directory n, or one beneath it, holds a
-// device that must not be granted. What cannot be looked at counts as one.
-func holdsRawDevice(path string, n pathcheck.Node, depth int) bool {
+// device that must not be granted. What cannot be looked at counts as one. The
+// error is an exhausted one.
+func holdsRawDevice(path string, n pathcheck.Node, depth int) (bool, error) {
 	names, err := n.List()
+	if pathcheck.Exhausted(err) {
+		return true, err
+	}
 	if err != nil || len(names) > maxDeviceEntries || depth == 0 {
-		return true
+		return true, nil
 	}
 	for _, name := range names {
 		child, err := n.Open(name)
 		if isNotExist(err) {
 			continue // vanished
 		}
+		if pathcheck.Exhausted(err) {
+			return true, err
+		}
 		if err != nil {
-			return true
+			return true, nil
 		}
 		info, at := child.Info(), pathcheck.Join(path, name)
-		raw := info.Kind == pathcheck.BlockDevice || rawDevice(at, info) ||
-			info.Kind == pathcheck.Directory && holdsRawDevice(at, child, depth-1)
+		raw := info.Kind == pathcheck.BlockDevice || rawDevice(at, info)
+		if !raw && info.Kind == pathcheck.Directory {
+			raw, err = holdsRawDevice(at, child, depth-1)
+		}
 		child.Close()
-		if raw {
-			return true
+		if raw || err != nil {
+			return true, err
 		}
 	}
-	return false
+	return false, nil
 }

@@ -98,8 +98,8 @@ func rawExposed(t pathcheck.Tree, loc pathcheck.Location) (bool, error) {
 	}
 	n, err := pathcheck.Lookup(t, loc.Path)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrChanged, err)
+		return false, changed(err)
 	}
 	defer n.Close()
-	return holdsRawDevice(loc.Path, n, maxDeviceDepth), nil
+	return holdsRawDevice(loc.Path, n, maxDeviceDepth)
 }

@@ -14,7 +14,11 @@ func (pl *Plan) addAliases(t pathcheck.Tree) error {
 	for _, h := range slices.Clone(pl.Hidden) {
 		aliases, known := pl.launch.Mounts.Aliases(h.Path)
 		blind = blind || !known && len(pl.launch.Mounts) > 0
-		for _, a := range slices.Concat(aliases, pl.sameInode(t, h), pl.overlaid(t, h)) {
+		same, err := pl.sameInode(t, h)
+		if err != nil {
+			return err
+		}
+		for _, a := range slices.Concat(aliases, same, pl.overlaid(t, h)) {
 			if pl.closes(h, a) {
 				continue
 			}
@@ -77,11 +81,11 @@ func (pl *Plan) Covers(mounts pathcheck.Mounts) error {
 // sameInode finds by identity what the mount table does not tell: mounts of
 // h's file system whose root is h or stands above it. An NFS client writes
 // no roots into the table.
-func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
+func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error) {
 	mounts := pl.launch.Mounts
 	own, ok := mounts.Of(h.Path)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	var out []pathcheck.Alias
 	for _, m := range mounts {
@@ -89,7 +93,10 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
 			continue
 		}
 		loc, err := pathcheck.Resolve(t, m.Point)
-		if err != nil || !loc.Exists {
+		if err != nil {
+			return nil, fmt.Errorf("%s, which may show %s again: %w", quote(m.Point), quote(h.Path), err)
+		}
+		if !loc.Exists {
 			continue // not to be opened: no grant lands there
 		}
 		at := func(above string) {
@@ -107,7 +114,7 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // overlaid finds the overlays that have h in one of their layers: they show

@@ -97,6 +97,14 @@ func (pl *Plan) addWay(key string, loc pathcheck.Location) {
 // plan must be made again.
 var ErrChanged = pathcheck.ErrChanged
 
+// changed is the error of a lookup of what the plan has seen before.
+func changed(err error) error {
+	if pathcheck.Exhausted(err) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", ErrChanged, err)
+}
+
 // Prepare finds the real locations that p speaks of and checks that they can
 // be had together. It asks about the same directories again and again, so a
 // tree that remembers ([pathcheck.Keep]) serves it best. Errors about the policy
@@ -140,7 +148,9 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.barSeen(); err != nil {
 		return nil, err
 	}
-	pl.expandDevices(t)
+	if err := pl.expandDevices(t); err != nil {
+		return nil, err
+	}
 	pl.dropHiddenRoots()
 	for _, x := range pl.Exposed {
 		if same, ok := pl.barred[x.Info.ID]; ok {

@@ -52,9 +52,11 @@ func Missing(p *Policy, l Launch, t pathcheck.Tree) []MissingDir {
 	f.guard()
 	var hidden []pathcheck.Location
 	for _, e := range p.Hidden {
-		if loc, err := pathcheck.Resolve(t, e.Path); err == nil {
-			hidden = append(hidden, loc)
+		loc, err := pathcheck.Resolve(t, e.Path)
+		if err != nil {
+			return nil // as before
 		}
+		hidden = append(hidden, loc)
 	}
 	var out []MissingDir
 	for _, c := range f.list {
@@ -234,10 +236,7 @@ type guarded struct{ path, what string }
 func (f *rootFinder) guards() guards {
 	g := guards{ids: map[pathcheck.ID]string{}}
 	add := func(path, what string) {
-		loc, err := f.resolve(path)
-		if err != nil {
-			return
-		}
+		loc := f.guarded(path)
 		g.paths = append(g.paths, guarded{loc.Path, what})
 		if aliases, _ := f.launch.Mounts.Aliases(loc.Path); loc.Path != "/" {
 			for _, a := range aliases {
@@ -261,6 +260,25 @@ func (f *rootFinder) guards() guards {
 		add(shim, "the shim")
 	}
 	return g
+}
+
+// guarded returns where a guarded path leads. What cannot be looked at, such as
+// a dead mount, stands where its text says, below what can.
+func (f *rootFinder) guarded(path string) pathcheck.Location {
+	for dir := path; ; dir = pathcheck.Parent(dir) {
+		loc, err := f.resolve(dir)
+		switch {
+		case err == nil && dir == path:
+			return loc
+		case err == nil:
+			if loc.Exists {
+				loc.Above = append(loc.Above, pathcheck.Place{Path: loc.Path, ID: loc.Info.ID})
+			}
+			return pathcheck.Location{Path: pathcheck.Join(loc.Path, pathcheck.Rel(dir, path)), Above: loc.Above}
+		case dir == "/":
+			return pathcheck.Location{Path: path}
+		}
+	}
 }
 
 // reason says why a place may not be writable, or "".
@@ -379,10 +397,14 @@ func (f *rootFinder) access(loc pathcheck.Location) (a Access, why string, err e
 	}
 	n, err := pathcheck.Lookup(f.tree, loc.Path)
 	if err != nil {
-		return 0, "", fmt.Errorf("%w (%w)", ErrChanged, err)
+		return 0, "", changed(err)
 	}
 	defer n.Close()
-	if holdsRawDevice(loc.Path, n, maxDeviceDepth) {
+	raw, err := holdsRawDevice(loc.Path, n, maxDeviceDepth)
+	switch {
+	case err != nil:
+		return 0, "", err
+	case raw:
 		return 0, rawText, nil
 	}
 	return Full | IoctlDev, "", nil

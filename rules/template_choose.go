@@ -115,7 +115,10 @@ func (c *chooser) excluded(e *Entry) (why string, err error) {
 	}
 	for _, dir := range e.Derived.Unless {
 		in, err := pathcheck.Resolve(c.tree, dir)
-		if err == nil && pathcheck.Within(in.Path, loc.Path) {
+		if err != nil {
+			return "", lookupError(*e, err)
+		}
+		if pathcheck.Within(in.Path, loc.Path) {
 			return "lies in " + quoteCut(dir, maxPathShown), nil
 		}
 	}

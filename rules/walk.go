@@ -100,7 +100,7 @@ func (w *walk) root(r Root) error {
 	}
 	node, err := pathcheck.Lookup(w.tree, r.Path)
 	if err != nil {
-		return fmt.Errorf("%s: %w (%w)", r.Key, ErrChanged, err)
+		return fmt.Errorf("%s: %w", r.Key, changed(err))
 	}
 	defer node.Close()
 	id := node.Info().ID
@@ -119,7 +119,7 @@ func (w *walk) root(r Root) error {
 func (w *walk) entries(dir string) error {
 	node, err := pathcheck.Lookup(w.tree, dir)
 	if err != nil {
-		return fmt.Errorf("%s: %w (%w)", quote(dir), ErrChanged, err)
+		return fmt.Errorf("%s: %w", quote(dir), changed(err))
 	}
 	defer node.Close()
 	if node.Info().ID != w.expand[dir] {
@@ -146,6 +146,9 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	if _, ok := w.expand[path]; ok || w.Plan.hidden[path] || w.rooted[path] {
 		return nil // has or had its own turn, or none
 	}
+	if w.appeared(path) {
+		return fmt.Errorf("%s: %w", quote(path), ErrChanged)
+	}
 	node, err := dir.Open(name)
 	if err != nil {
 		if pathcheck.Exhausted(err) {
@@ -165,12 +168,26 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	if _, ok := w.barred[id]; ok {
 		return nil
 	}
-	access, split := w.access(path, node)
+	if path == "/dev" && node.Info().Kind == pathcheck.Directory {
+		return fmt.Errorf("/dev: %w", ErrChanged) // it was none before
+	}
+	access, split, err := w.access(path, node)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", quote(path), err)
+	}
 	if split {
 		w.split(path, id)
 		return nil
 	}
 	return w.grant(Grant{Path: path, Access: access}, node)
+}
+
+// appeared reports whether a path that the plan does not expand stands above
+// something hidden: it was not there when the plan was made, and what is hidden
+// beneath it may be made a moment later.
+func (w *walk) appeared(path string) bool {
+	above := func(h Hidden) bool { return pathcheck.Beneath(path, h.Path) }
+	return slices.ContainsFunc(w.Plan.Hidden, above) || slices.ContainsFunc(w.apart, above)
 }
 
 // split puts a directory in the queue, to be granted entry by entry.
@@ -185,7 +202,7 @@ func (w *walk) split(path string, id pathcheck.ID) {
 func (w *walk) exposed(x Exposed) error {
 	node, err := pathcheck.Lookup(w.tree, x.Path)
 	if err != nil {
-		return fmt.Errorf("%s: %w (%w)", x.Key, ErrChanged, err)
+		return fmt.Errorf("%s: %w", x.Key, changed(err))
 	}
 	defer node.Close()
 	if node.Info().ID != x.Info.ID {
@@ -238,29 +255,32 @@ func inKernel(path string) bool {
 
 // access decides about one entry: the rights, or that it must be granted entry
 // by entry itself.
-func (w *walk) access(path string, n pathcheck.Node) (access Access, split bool) {
+func (w *walk) access(path string, n pathcheck.Node) (access Access, split bool, err error) {
 	info := n.Info()
 	switch info.Kind {
 	case pathcheck.Symlink, pathcheck.BlockDevice:
-		return 0, false
+		return 0, false, nil
 	case pathcheck.CharDevice:
 		if rawDevice(path, info) {
-			return 0, false
+			return 0, false, nil
 		}
-		return w.base(path) & device, false
+		return w.base(path) & device, false, nil
 	case pathcheck.Directory:
 		if !pathcheck.Beneath("/dev", path) {
-			return w.base(path) &^ IoctlDev, false
+			return w.base(path) &^ IoctlDev, false, nil
 		}
 		if rawDevice(path, info) {
-			return 0, false
+			return 0, false, nil
 		}
-		if path != "/dev/pts" && path != "/dev/shm" && holdsRawDevice(path, n, maxDeviceDepth) {
-			return 0, true
+		if path != "/dev/pts" && path != "/dev/shm" {
+			split, err = holdsRawDevice(path, n, maxDeviceDepth)
 		}
-		return w.base(path), false
+		if split || err != nil {
+			return 0, split, err
+		}
+		return w.base(path), false, nil
 	default:
-		return w.base(path) & fileAccess &^ IoctlDev, false
+		return w.base(path) & fileAccess &^ IoctlDev, false, nil
 	}
 }
 

@@ -1,0 +1,126 @@
+package rules_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/pathtest"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+)
+
+// What is not known is not taken for what is convenient.
+
+// A directory above a hidden path that does not exist, and comes up after the
+// plan, is granted to nobody: what is hidden may be made in it at any time.
+func TestWalkParentAppears(t *testing.T) {
+	for name, add := range map[string]string{
+		"directory": "/srv/new/", "deeper": "/srv/new/tool/", "the hidden one, too": "/srv/new/tool/token/", "a link": "/srv/new -> work",
+	} {
+		forEachTree(t, name, func(t *testing.T, through through) {
+			x := pathtest.New(base)
+			tree, release := through(x)
+			plan, err := rules.Prepare(policy("-/srv/new/tool/token"), user(x), tree)
+			release()
+			if err != nil {
+				t.Fatal(err)
+			}
+			tree, release = through(x)
+			var rec rules.Recorder
+			_, err = plan.Walk(tree, &rec)
+			release()
+			if err != nil || !slices.ContainsFunc(rec.Grants, func(g rules.Grant) bool { return g.Path == "/srv/work" }) {
+				t.Fatalf("before it came up: %v, %v", err, rec.Grants)
+			}
+			x.Add(add)
+			tree, release = through(x)
+			_, err = plan.Walk(tree, &rules.Recorder{})
+			release()
+			if !errors.Is(err, rules.ErrChanged) {
+				t.Errorf("got %v, want %v", err, rules.ErrChanged)
+			}
+			checkOpen(t, x)
+		})
+	}
+}
+
+// /dev that comes up is not granted as any directory; a link in its place is no
+// directory.
+func TestWalkDevicesAppear(t *testing.T) {
+	x := pathtest.New(base)
+	plan, err := rules.Prepare(policy("-/srv/secret"), root(x), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Add("/dev/sda block 8:0")
+	if _, err := plan.Walk(x, &rules.Recorder{}); !errors.Is(err, rules.ErrChanged) {
+		t.Errorf("got %v, want %v", err, rules.ErrChanged)
+	}
+	x = pathtest.New(base + "/dev -> other\n/other/null char 1:3")
+	if plan, err = rules.Prepare(policy("-/srv/secret"), root(x), x); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Walk(x, &rules.Recorder{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where /dev cannot be looked at, there is no plan.
+func TestPrepareDeadDevices(t *testing.T) {
+	for text, want := range map[string]error{"/dev/null char 1:3": nil, "/dev/ fail": syscall.ENOTCONN} {
+		x := pathtest.New(base + text)
+		if _, err := rules.Prepare(policy("-/srv/secret"), root(x), x); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", text, err, want)
+		}
+	}
+}
+
+// A mount of the hidden path's file system that cannot be looked at may show it.
+func TestPrepareDeadMount(t *testing.T) {
+	const nfs = base + "/n/ mount nfs 0:50\n/n/a/secret/f\n/n/b/\n/x bind /n/b\n"
+	for text, want := range map[string]error{"": nil, "/x/ fail": syscall.ENOTCONN} {
+		x := pathtest.New(nfs + text)
+		l := user(x)
+		for i := range l.Mounts {
+			if l.Mounts[i].FSType == "nfs" {
+				l.Mounts[i].Root = "/"
+			}
+		}
+		if _, err := rules.Prepare(policy("-/n/a/secret"), l, x); !errors.Is(err, want) {
+			t.Errorf("%q: got %v, want %v", text, err, want)
+		}
+	}
+}
+
+// A home directory that cannot be looked at is guarded where its path says.
+func TestRootsDeadHome(t *testing.T) {
+	for _, row := range []struct{ home, workspace, why string }{
+		{"/home/u", "/home", "is above the home directory"},
+		{"/h/u", "/home", "is above the home directory"},
+		{"/home/u", "/srv/work", ""},
+	} {
+		x := pathtest.New("/home/\n/home/u/ fail\n/srv/work/\n/h -> home\n/dev/null char 1:3")
+		p := policy("")
+		p.Scope, p.Workspace, p.Toolchain.Mode = rules.ScopeWorkspace, row.workspace, rules.ToolchainNone
+		_, err := rules.Prepare(p, rules.Launch{Cwd: "/", EUID: 1000, Homes: []string{row.home}, Mounts: x.Mounts()}, x)
+		if row.why == "" && err != nil || row.why != "" && (err == nil || !strings.Contains(err.Error(), row.why)) {
+			t.Errorf("%+v: %v", row, err)
+		}
+	}
+}
+
+// Toolchain directories are not made while it is not known what is hidden.
+func TestMissingUnknownHidden(t *testing.T) {
+	for text, want := range map[string]int{"/srv/dead/": 2, "/srv/dead/ fail": 0} {
+		x := pathtest.New("/home/u/\n/ws/\n" + text)
+		p := policy("-/srv/dead/secret")
+		p.Scope, p.Workspace, p.Toolchain.Mode = rules.ScopeWorkspace, "/ws", rules.ToolchainUsual
+		l := rules.Launch{EUID: 1000, Homes: []string{"/home/u"}, Env: []string{"HOME=/home/u"}, Mounts: x.Mounts()}
+		if got := rules.Missing(p, l, pathcheck.Keep(x)); len(got) != want {
+			t.Errorf("%s: %v, want %d", text, got, want)
+		}
+	}
+}
