@@ -35,6 +35,7 @@ func Explain(p *rules.Policy, source rules.Source, target string, s *Start) (*Ex
 	l := &launch{start: s, began: time.Now(), log: hclog.NewNullLogger(), policy: p, source: source}
 	l.me = self{path: s.ExecFn, invoked: s.ExecFn}
 	l.target.path, l.target.name = target, base(s.ExecFn)
+	l.target.head, _ = readHead(target) // nil where it cannot be read, as in a launch
 	if l.target.name == "" {
 		l.target.name = base(target)
 	}
@@ -95,41 +96,45 @@ func (l *launch) leaveOutUnmade() []string {
 	return made
 }
 
-// planOnly is planOnce without a ruleset.
+// planOnly plans as a launch does, and grants nothing.
 func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
-	tree := pathcheck.Keep(pathcheck.OS{})
-	defer tree.Release()
 	watch, noMounts, err := watchMounts()
 	if err != nil {
-		return nil, err
+		return nil, fail("plan", err)
 	}
 	defer watch.close()
 	mounts, err := watch.read()
 	if err != nil {
-		return nil, err
-	}
-	known := facts(l.env, l.target, mounts, l.policy)
-	l.aboutRoots(&known)
-	c := &confinement{}
-	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
-		return nil, fail("policy", err)
-	}
-	if err := tree.Err(); err != nil {
 		return nil, fail("plan", err)
 	}
-	c.stakes = l.stakes(c.plan, tree)
-	if err := l.protectItself(c.plan, c.stakes, tree); err != nil {
-		return nil, fail("policy", err)
+	known := l.known(mounts)
+	tree := pathcheck.Keep(pathcheck.OS{})
+	missing, err := l.missingDirs(known, tree)
+	tree.Release()
+	if err != nil {
+		return nil, planFailure(err)
+	}
+	for _, dir := range missing {
+		x.Made = append(x.Made, dir.Path)
+	}
+	tree = pathcheck.Keep(foresee(pathcheck.OS{}, missing))
+	defer tree.Release()
+	c := &confinement{}
+	if err := l.look(c, known, tree); err != nil {
+		return nil, planFailure(err)
 	}
 	var sink rules.Recorder
-	tally, err := c.plan.Walk(pathcheck.OS{}, &sink)
+	tally, err := c.plan.Walk(tree, &sink)
+	if err == nil {
+		err = tree.Err()
+	}
 	if err != nil {
-		return nil, fail("plan", err)
+		return nil, planFailure(err)
 	}
 	x.Grants = sink.Grants
 	warnings := c.plan.Warnings
 	c.plan.Warnings = nil // describe says them, and this is no launch
-	l.describe(c, tally, noMounts, tree)
+	l.describe(c, tally, noMounts)
 	l.report.Frozen, l.report.WritableDirs = c.frozen, c.plan.WritableDirs()
 	for _, text := range append(warnings, c.plan.CwdFrozen()) {
 		if text != "" {

@@ -26,18 +26,24 @@ func (l *launch) aboutRoots(known *rules.Launch) {
 	}
 }
 
+// missingDirs finds the directories that tools expect to be able to write and
+// that are not there.
+func (l *launch) missingDirs(known rules.Launch, tree *pathcheck.Kept) ([]rules.MissingDir, error) {
+	missing := rules.Missing(l.policy, known, tree)
+	return missing, tree.Err()
+}
+
 // makeToolchainDirs makes the directories that tools expect to be able to
-// write, and reports whether it made any, of which the tree then knows nothing.
-// One that cannot be made is left out: nothing depends on it but the tool, which
-// says so itself.
-func (l *launch) makeToolchainDirs(known rules.Launch, t pathcheck.Tree) (made bool) {
-	for _, dir := range rules.Missing(l.policy, known, t) {
-		made = true // a part of it, at least
+// write. One that cannot be made is left out: nothing depends on it but the
+// tool, which says so itself.
+func (l *launch) makeToolchainDirs(missing []rules.MissingDir) {
+	l.step.is("making the toolchain directories")
+	for _, dir := range missing {
 		if err := makeBeneath(dir); err != nil {
 			l.log.Debug("toolchain directory not made", "path", dir.Path, "error", err.Error())
 		}
 	}
-	return made
+	l.step.is("looking up the policy's paths")
 }
 
 // makeBeneath makes one directory in the other, from one that is known by its

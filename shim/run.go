@@ -399,7 +399,10 @@ type confinement struct {
 	held       held
 	rules      *ruleset
 	rulesAdded int
-	stakes     []stake
+	// atStake is what the program could change of the next launch.
+	atStake []rules.Gap
+	// needed are the real places of what the program needs to start.
+	needed []string
 	// frozen holds what is granted entry by entry, sorted.
 	frozen []string
 }
@@ -436,10 +439,15 @@ func (l *launch) plan(k rules.Kernel) (*confinement, error) {
 		}
 		l.log.Debug("planning again", "because", err.Error())
 	}
+	return nil, planFailure(err)
+}
+
+// planFailure tells a policy that cannot be had from a plan that cannot be made.
+func planFailure(err error) error {
 	if _, ok := errors.AsType[*rules.Error](err); ok {
-		return nil, fail("policy", err)
+		return fail("policy", err)
 	}
-	return nil, fail("plan", err)
+	return fail("plan", err)
 }
 
 func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
@@ -468,44 +476,40 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if err != nil {
 		return nil, err
 	}
+	known := l.known(mounts)
 	l.step.is("looking up the policy's paths")
-	tree := pathcheck.Keep(pathcheck.OS{})
-	defer func() { tree.Release() }()
-	known := facts(l.env, l.target, mounts, l.policy)
-	known.Seen = &l.seen
-	l.aboutRoots(&known)
-	if l.makeToolchainDirs(known, tree) {
-		tree.Release()
-		tree = pathcheck.Keep(pathcheck.OS{})
-	}
-	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
+	seen := pathcheck.Keep(pathcheck.OS{})
+	defer func() { seen.Release() }()
+	missing, err := l.missingDirs(known, seen)
+	if err != nil {
 		return nil, err
 	}
-	c.stakes = l.stakes(c.plan, tree)
-	if err := l.protectItself(c.plan, c.stakes, tree); err != nil {
+	if len(missing) > 0 {
+		l.makeToolchainDirs(missing)
+		seen.Release()
+		seen = pathcheck.Keep(pathcheck.OS{})
+	}
+	if err := l.look(c, known, seen); err != nil {
 		return nil, err
 	}
+	seen.Release()
 	if c.rules == nil {
 		// No Landlock: the plan still says what the policy means, and which
 		// descriptors lead around it.
-		l.describe(c, rules.Tally{}, absent, tree)
+		l.describe(c, rules.Tally{}, absent)
 		return c, nil
 	}
-	c.rules.needed = realPaths(tree, known.Needed)
-	if err := tree.Err(); err != nil {
-		return nil, err
-	}
+	c.rules.needed = c.needed
 	// What is granted is looked up anew, and must be what the plan is about.
-	tree.Release()
-	anew := pathcheck.Keep(pathcheck.OS{})
-	defer anew.Release()
-	if c.held, err = hold(c.plan, anew); err != nil {
+	tree := pathcheck.Keep(pathcheck.OS{})
+	defer tree.Release()
+	if c.held, err = hold(c.plan, tree); err != nil {
 		return nil, err
 	}
 	l.step.is("walking the directories above the hidden paths")
-	tally, err := c.plan.Walk(anew, c.rules)
+	tally, err := c.plan.Walk(tree, c.rules)
 	if err == nil {
-		err = anew.Err()
+		err = tree.Err()
 	}
 	if err != nil {
 		return nil, err
@@ -517,8 +521,31 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	} else if changed {
 		return nil, fmt.Errorf("the table of mounts: %w", rules.ErrChanged)
 	}
-	l.describe(c, tally, absent, anew)
+	l.describe(c, tally, absent)
 	return c, nil
+}
+
+// known is what the compiler must know of this launch.
+func (l *launch) known(mounts pathcheck.Mounts) rules.Launch {
+	known := facts(l.env, l.target, mounts, l.policy)
+	known.Seen = &l.seen
+	l.aboutRoots(&known)
+	return known
+}
+
+// look makes the plan in one pass over the file system: what the policy's paths
+// are, and what of the next launch this one would put at stake.
+func (l *launch) look(c *confinement, known rules.Launch, tree *pathcheck.Kept) (err error) {
+	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
+		return err
+	}
+	stakes := l.stakes(c.plan, tree)
+	if err := l.protectItself(c.plan, stakes, tree); err != nil {
+		return err
+	}
+	c.atStake = l.selfProtection(c.plan, stakes, tree)
+	c.needed = realPaths(tree, known.Needed)
+	return tree.Err()
 }
 
 // mountsUnchanged asks whether an alias of a hidden location has come up since
@@ -549,7 +576,7 @@ func realPaths(t pathcheck.Tree, needed []rules.Need) []string {
 }
 
 // describe puts the plan into the report.
-func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool, t pathcheck.Tree) {
+func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
 	r := l.report
 	r.Hidden, r.Exposed = nil, nil
 	for _, h := range c.plan.Hidden {
@@ -573,7 +600,7 @@ func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool, t pa
 	if tally.Unopened > 0 {
 		gaps = append(gaps, rules.Gap{What: "unopened", Why: fmt.Sprintf("%d entries could not be opened and are denied", tally.Unopened), Limit: true})
 	}
-	gaps = append(gaps, l.selfProtection(c.plan, c.stakes, t)...)
+	gaps = append(gaps, c.atStake...)
 	r.NotEnforced = append(r.NotEnforced, gaps...)
 	for _, text := range c.plan.Warnings {
 		l.warn(text)
