@@ -84,6 +84,11 @@ func TestFlipAtEverySystemCall(t *testing.T) {
 // after the identities are known, undone after some calls or, with calls 0, by
 // the program's second round. reached is false when there were not so many.
 func (s *stage) disturb(f flip, k, calls int) (o outcome, reached bool, err error) {
+	if f.clear != nil {
+		if err := f.clear(s); err != nil {
+			return o, false, err
+		}
+	}
 	known, flipped := false, false
 	seen := 0
 	undo := func() error {

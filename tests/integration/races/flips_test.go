@@ -1,7 +1,10 @@
 package races
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,6 +14,9 @@ import (
 type flip struct {
 	name     string
 	do, undo func(*stage) error
+	// clear takes away what an undoing left, before a launch; nil if it leaves
+	// nothing.
+	clear func(*stage) error
 }
 
 func flips() []flip {
@@ -31,6 +37,18 @@ func flips() []flip {
 		bind("sibling shows the hidden file", "w/above/key", "w/above/aside-file"),
 		bind("another directory over the hidden one", "w/above/decoy", "w/above/secret"),
 		bind("another directory over the one above", "w/other", "w/above"),
+		grow("the directory above a hidden path appears, the hidden file later", "w/above/new", "token"),
+	}
+}
+
+// grow makes a directory, and as its undoing a file in it.
+func grow(name, dir, file string) flip {
+	clear := func(s *stage) error { return os.RemoveAll(s.at(dir)) }
+	return flip{
+		name:  name,
+		do:    func(s *stage) error { return errors.Join(clear(s), os.Mkdir(s.at(dir), 0o755)) },
+		undo:  func(s *stage) error { return os.WriteFile(filepath.Join(s.at(dir), file), []byte(hiddenText), 0o644) },
+		clear: clear,
 	}
 }
 
@@ -41,26 +59,26 @@ func exchange(name, a, b string) flip {
 		}
 		return nil
 	}
-	return flip{name, f, f}
+	return flip{name: name, do: f, undo: f}
 }
 
 func move(name, from, to string) flip {
 	return flip{
-		name,
-		func(s *stage) error { return unix.Rename(s.at(from), s.at(to)) },
-		func(s *stage) error { return unix.Rename(s.at(to), s.at(from)) },
+		name: name,
+		do:   func(s *stage) error { return unix.Rename(s.at(from), s.at(to)) },
+		undo: func(s *stage) error { return unix.Rename(s.at(to), s.at(from)) },
 	}
 }
 
 func bind(name, from, to string) flip {
 	return flip{
-		name,
-		func(s *stage) error {
+		name: name,
+		do: func(s *stage) error {
 			if err := unix.Mount(s.at(from), s.at(to), "", unix.MS_BIND, ""); err != nil {
 				return fmt.Errorf("bind %s on %s: %w", from, to, err)
 			}
 			return nil
 		},
-		func(s *stage) error { return unix.Unmount(s.at(to), unix.MNT_DETACH) },
+		undo: func(s *stage) error { return unix.Unmount(s.at(to), unix.MNT_DETACH) },
 	}
 }
