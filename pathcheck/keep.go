@@ -88,8 +88,8 @@ func (k *Kept) forget() {
 	k.order = k.order[:0]
 }
 
-// A keptNode is a directory that is open more than once. The Kept's own use is
-// one of its uses while it has it.
+// A keptNode is a directory with several users, one of which is the Kept as long
+// as it has it. The last one closes it.
 type keptNode struct {
 	Node
 	kept *Kept

@@ -48,7 +48,7 @@ var (
 )
 
 // Resolve follows path through t as the kernel would, by component, and holds
-// at most two nodes open. path must be absolute; it need not be clean: ".."
+// at most two nodes open beside those that a [Kept] keeps. path must be absolute; it need not be clean: ".."
 // is taken physically, behind the symlink before it. A missing tail is no
 // error, and neither is "/" or "." behind a file. A non-directory in the
 // middle is one ([ErrNotDir]), and so are a loop ([ErrLoop]) and a directory
@@ -222,7 +222,8 @@ func split(path string) []string {
 func pathOf(names []string) string { return "/" + strings.Join(names, "/") }
 
 // Lookup opens the place at path, which must be absolute, clean and free of
-// symlinks; a symlink in it is [ErrLoop]. It holds at most two nodes open.
+// symlinks; a symlink in it is [ErrLoop]. It holds at most two nodes open beside
+// those that a [Kept] keeps.
 func Lookup(t Tree, path string) (Node, error) {
 	n, err := lookup(t, path)
 	if k, ok := t.(*Kept); ok {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -68,17 +69,42 @@ func openDescriptors() ([]int, error) {
 // probedDescriptors asks for every number that can be open, for when /proc is
 // not mounted.
 func probedDescriptors() ([]int, error) {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return nil, fmt.Errorf("getrlimit: %w", err)
+	size, err := tableSize()
+	if err != nil {
+		return nil, err
 	}
 	var out []int
-	for fd := range int(min(limit.Max, 1<<20)) {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+	for fd := range size {
+		switch _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err {
+		case nil:
 			out = append(out, fd)
+		case unix.EBADF:
+		default:
+			return nil, fmt.Errorf("descriptor %d: %w", fd, err)
 		}
 	}
 	return out, nil
+}
+
+// tableSize returns a number above all open descriptors. The limit of open files
+// is none: it may have been lowered since. But select(2) ignores the numbers for
+// which the table of descriptors has no room, and only those.
+func tableSize() (int, error) {
+	for size := 64; ; size *= 2 {
+		if _, err := unix.FcntlInt(uintptr(size), unix.F_GETFD, 0); err == nil {
+			continue
+		}
+		set, now := make([]byte, size/8+8), unix.Timespec{}
+		set[size/8] = 1
+		switch _, _, errno := unix.Syscall6(unix.SYS_PSELECT6, uintptr(size+1), uintptr(unsafe.Pointer(&set[0])), 0, 0,
+			uintptr(unsafe.Pointer(&now)), 0); errno {
+		case 0:
+			return size, nil
+		case unix.EBADF: // there is room
+		default:
+			return 0, fmt.Errorf("select: %w", errno)
+		}
+	}
 }
 
 // closeDescriptors closes the inherited descriptors above 2 that the policy
@@ -106,41 +132,14 @@ func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan, k rules.Kernel
 }
 
 func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why, text string) {
+	// Without it, the text tells nothing, and the descriptor itself must.
 	text, _ = readlink("/proc/self/fd/" + strconv.Itoa(fd))
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return "cannot be examined: " + err.Error(), text
-	}
-	kind := st.Mode & unix.S_IFMT
+	why, err := leadsAround(fd, text, p, pl, k)
 	switch {
-	case kind == 0 && isRing(fd, text):
-		return "an io_uring made outside the confinement works around it", text
-	case kind == unix.S_IFSOCK && p.ConfinesNetwork() && !isUnixSocket(fd):
-		return "a socket that can reach a network", text
-	case kind == unix.S_IFSOCK && p.Isolate.Has(rules.IsolateUnixSockets) && isUnixSocket(fd) && !isBound(fd):
-		return "a unix socket that can reach any other", text
-	}
-	if p.Isolate.Has(rules.IsolateProc) {
-		if why := showsProcesses(fd, kind, &st, text, k); why != "" {
-			return why, text
-		}
-	}
-	if pl != nil {
-		if hidden, ok := leadsToHidden(fd, &st, text, pl); ok {
-			return "leads to the hidden path " + quoted(hidden), text
-		}
-		if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
-			return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), text
-		}
-		if isProcessMemory(fd, text) {
-			return "the memory of a process, which may not be confined", text
-		}
-		if len(p.Hidden) > 0 && rules.ReachesDisk(text, deviceOf(&st)) {
-			return "a device that reaches memory or a disk", text
-		}
-	}
-	if fd <= 2 {
-		return "", text
+	case err != nil:
+		return "cannot be examined: " + err.Error(), text
+	case why != "" || fd <= 2:
+		return why, text
 	}
 	switch p.Descriptors.Mode {
 	case rules.DescriptorsClose:
@@ -153,11 +152,80 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 	return "", text
 }
 
+// leadsAround says by which way a descriptor leads around the confinement, or "".
+// After an error it is not known.
+func leadsAround(fd int, text string, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why string, err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", err
+	}
+	kind := st.Mode & unix.S_IFMT
+	if kind == 0 && isRing(fd, text) {
+		return "an io_uring made outside the confinement works around it", nil
+	}
+	if isolated := p.Isolate.Has(rules.IsolateUnixSockets); kind == unix.S_IFSOCK && (isolated || p.ConfinesNetwork()) {
+		domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("getsockopt: %w", err)
+		case domain != unix.AF_UNIX && p.ConfinesNetwork():
+			return "a socket that can reach a network", nil
+		case domain == unix.AF_UNIX && isolated && !isBound(fd):
+			return "a unix socket that can reach any other", nil
+		}
+	}
+	if p.Isolate.Has(rules.IsolateProc) {
+		if why, err := showsProcesses(fd, kind, &st, text, k); why != "" || err != nil {
+			return why, err
+		}
+	}
+	if pl == nil {
+		return "", nil
+	}
+	hidden, err := leadsToHidden(fd, &st, text, pl)
+	switch {
+	case err != nil:
+		return "", err
+	case hidden != "":
+		return "leads to the hidden path " + quoted(hidden), nil
+	}
+	if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
+		return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), nil
+	}
+	if memory, err := isProcessMemory(fd, text); err != nil {
+		return "", err
+	} else if memory {
+		return "the memory of a process, which may not be confined", nil
+	}
+	if len(p.Hidden) > 0 && rules.ReachesDisk(text, deviceOf(&st)) {
+		return "a device that reaches memory or a disk", nil
+	}
+	return "", nil
+}
+
 // isProcessMemory reports whether a descriptor is a /proc/PID/mem: what is
-// written there the process runs, and no access right is asked for again.
-func isProcessMemory(fd int, text string) bool {
+// written there the process runs, and no access right is asked for again. That
+// of a thread which has ended is the memory of the others.
+func isProcessMemory(fd int, text string) (bool, error) {
+	if text != "" && base(strings.TrimSuffix(text, deleted)) != "mem" {
+		return false, nil
+	}
+	return inProc(fd, text)
+}
+
+// deleted is what /proc/self/fd says behind the path of what is gone.
+const deleted = " (deleted)"
+
+// inProc reports whether a descriptor leads to a file of a proc file system.
+func inProc(fd int, text string) (bool, error) {
+	if text != "" && text[0] != '/' {
+		return false, nil // a pipe, a socket and the like
+	}
 	var fs unix.Statfs_t
-	return (base(text) == "mem" || text == "") && unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return false, fmt.Errorf("fstatfs: %w", err)
+	}
+	return fs.Type == unix.PROC_SUPER_MAGIC, nil
 }
 
 // writesOutside reports whether a descriptor was opened to write a file that
@@ -177,11 +245,6 @@ func writesOutside(fd int, text string, p *rules.Policy, pl *rules.Plan) bool {
 	loc, err := pathcheck.Resolve(pathcheck.OS{}, text)
 	_, in := pl.WritableRoot(loc)
 	return err != nil || !in
-}
-
-func isUnixSocket(fd int) bool {
-	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	return err == nil && domain == unix.AF_UNIX
 }
 
 // isBound reports whether a unix socket serves one peer or waits for some: it
@@ -212,16 +275,22 @@ func isRing(fd int, text string) bool {
 
 // showsProcesses says by which way around /proc a descriptor leads to processes
 // outside, or "".
-func showsProcesses(fd int, kind uint32, st *unix.Stat_t, text string, k rules.Kernel) string {
-	var fs unix.Statfs_t
-	if err := unix.Fstatfs(fd, &fs); err == nil && fs.Type == unix.PROC_SUPER_MAGIC {
+func showsProcesses(fd int, kind uint32, st *unix.Stat_t, text string, k rules.Kernel) (string, error) {
+	inside, err := inProc(fd, text)
+	if err != nil {
+		return "", err
+	}
+	if inside {
 		var proc unix.Stat_t
 		if err := unix.Stat("/proc", &proc); err != nil || proc.Dev != st.Dev {
-			return "leads to another instance of /proc"
+			return "leads to another instance of /proc", nil
+		}
+		if text == "" {
+			return "leads to what cannot be told in /proc", nil
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(text, "/proc/"), "/")
 		if pid, err := strconv.Atoi(name); err == nil && pid != unix.Getpid() {
-			return "leads to another process in /proc"
+			return "leads to another process in /proc", nil
 		}
 	}
 	switch {
@@ -229,27 +298,27 @@ func showsProcesses(fd int, kind uint32, st *unix.Stat_t, text string, k rules.K
 	case kind == unix.S_IFDIR:
 		// Its ".." and what is mounted beneath are those of the namespace in
 		// which it was opened.
-		return "a directory from which the outer /proc can be reached"
+		return "a directory from which the outer /proc can be reached", nil
 	case strings.HasPrefix(text, "mnt:["):
-		return "the outer mount namespace"
+		return "the outer mount namespace", nil
 	}
-	return ""
+	return "", nil
 }
 
-// leadsToHidden reports whether a descriptor stands at a hidden location or
-// beneath one: by its identity, by its path, and for a directory by what
+// leadsToHidden returns the hidden location at which a descriptor stands, or
+// beneath which, or "": by its identity, by its path, and for a directory by what
 // stands above it, whatever its path is called now.
-func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, bool) {
+func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, error) {
 	if path, ok := pl.HidesID(idOf(st)); ok {
-		return path, true
+		return path, nil
 	}
-	if path := strings.TrimSuffix(text, " (deleted)"); strings.HasPrefix(path, "/") && (pl.Hides(path) || pl.Hides(text)) {
-		return path, true
+	if path := strings.TrimSuffix(text, deleted); strings.HasPrefix(path, "/") && (pl.Hides(path) || pl.Hides(text)) {
+		return path, nil
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || pl.ExposesID(idOf(st)) {
-		return "", false
+	if len(pl.Hidden) == 0 || st.Mode&unix.S_IFMT != unix.S_IFDIR || pl.ExposesID(idOf(st)) {
+		return "", nil
 	}
-	return hiddenAbove(fd, pl)
+	return hiddenAbove(fd, st, text, pl)
 }
 
 // onHiddenDevice reports whether a descriptor of which it is not known where it
@@ -271,13 +340,13 @@ func placed(fd int, st *unix.Stat_t, text string, pl *rules.Plan) bool {
 		return false
 	}
 	var at, root unix.Statx_t
-	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &at); err != nil || at.Mask&unix.STATX_MNT_ID == 0 {
-		return true // nothing better is to be had
-	}
-	if pl.HasMount(at.Mnt_id) {
+	switch err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &at); {
+	case err == unix.ENOSYS || err == unix.EPERM || err == nil && at.Mask&unix.STATX_MNT_ID == 0:
+		return true // nothing better is to be had here
+	case err != nil:
+	case pl.HasMount(at.Mnt_id):
 		return true
-	}
-	if err := unix.Statx(unix.AT_FDCWD, "/", 0, unix.STATX_MNT_ID, &root); err == nil && root.Mnt_id == at.Mnt_id {
+	case unix.Statx(unix.AT_FDCWD, "/", 0, unix.STATX_MNT_ID, &root) == nil && root.Mnt_id == at.Mnt_id:
 		return true // after chroot(2), the table does not show it
 	}
 	// In a mount namespace that was copied, the name still leads there.
@@ -288,39 +357,41 @@ func placed(fd int, st *unix.Stat_t, text string, pl *rules.Plan) bool {
 // maxAbove bounds the climb from a directory to the root.
 const maxAbove = 4096
 
-func hiddenAbove(fd int, pl *rules.Plan) (string, bool) {
-	var last unix.Stat_t
-	if err := unix.Fstat(fd, &last); err != nil {
-		return "a directory that cannot be examined", true
-	}
-	at, own := fd, false
+// hiddenAbove returns the hidden location above a directory that is none itself,
+// or "". One that may not be searched does not tell: then its path has to do.
+func hiddenAbove(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, error) {
+	at, last := fd, idOf(st)
 	defer func() {
-		if own {
+		if at != fd {
 			unix.Close(at)
 		}
 	}()
 	for range maxAbove {
 		up, err := unix.Openat(at, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return "", false // no search permission: the path has been asked
+		if err == unix.EACCES && text != "" {
+			return "", nil
 		}
-		if own {
+		if err != nil {
+			return "", fmt.Errorf("open the directory above: %w", err)
+		}
+		if at != fd {
 			unix.Close(at)
 		}
-		at, own = up, true
+		at = up
 		var st unix.Stat_t
-		if err := unix.Fstat(at, &st); err != nil || idOf(&st) == idOf(&last) {
-			return "", false
+		if err := unix.Fstat(at, &st); err != nil {
+			return "", err
 		}
-		if pl.ExposesID(idOf(&st)) {
-			return "", false
+		id := idOf(&st)
+		if id == last || pl.ExposesID(id) {
+			return "", nil
 		}
-		if path, ok := pl.HidesID(idOf(&st)); ok {
-			return path, true
+		if path, ok := pl.HidesID(id); ok {
+			return path, nil
 		}
-		last = st
+		last = id
 	}
-	return "", false
+	return "", errors.New("stands too deep")
 }
 
 func deviceOf(st *unix.Stat_t) pathcheck.Info {

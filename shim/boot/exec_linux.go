@@ -107,7 +107,7 @@ func stringsEnd() uintptr {
 	return uintptr(unsafe.Pointer(unsafe.StringData(name))) + uintptr(len(name)) + 1
 }
 
-// restoreLimit undoes what package os does to RLIMIT_NOFILE.
+// restoreLimit undoes what [allowOpens] and the runtime do to RLIMIT_NOFILE.
 func restoreLimit() {
 	var now [2]uint64
 	r := raw(syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_NOFILE, 0, uintptr(unsafe.Pointer(&now)), 0)
