@@ -170,7 +170,7 @@ func anchors(text []byte) []string {
 // TestMessages: what the page about exit codes quotes is said by the code.
 func TestMessages(t *testing.T) {
 	var source []byte
-	for _, glob := range []string{"pathcheck/command/*.go", "rules/*.go", "shim/*.go"} {
+	for _, glob := range []string{"pathcheck/command/*.go", "rules/*.go", "shim/*.go", "shim/boot/*.go"} {
 		files, err := filepath.Glob(filepath.Join(root, glob))
 		if err != nil {
 			t.Fatal(err)
