@@ -538,17 +538,21 @@ func (pl *Plan) WritableRoot(loc pathcheck.Location) (string, bool) {
 }
 
 // ReadOnly returns the real locations of those directories in which scope
-// workspace lets nobody make a file. Without that scope there are none.
-func (pl *Plan) ReadOnly(t pathcheck.Tree, dirs ...string) []string {
+// workspace lets nobody make a file. Without that scope there are none. The
+// error is that of a lookup; what does not exist is left out.
+func (pl *Plan) ReadOnly(t pathcheck.Tree, dirs ...string) ([]string, error) {
 	var out []string
 	for _, dir := range dirs {
-		loc, err := pathcheck.Resolve(t, dir)
-		if err != nil || !loc.Exists || !pl.scoped {
-			continue
+		if !pl.scoped {
+			return nil, nil
 		}
-		if _, writable := pl.WritableRoot(loc); !writable {
+		loc, err := pathcheck.Resolve(t, dir)
+		if err != nil {
+			return nil, err
+		}
+		if _, writable := pl.WritableRoot(loc); loc.Exists && !writable {
 			out = append(out, loc.Path)
 		}
 	}
-	return out
+	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -310,14 +311,20 @@ func TestWritableRoot(t *testing.T) {
 		}
 	}
 	want := []string{"/srv", "/usr"}
-	if diff := cmp.Diff(want, plan.ReadOnly(tree, "/srv", "/srv/work", "/dev/shm", "/gone", "/usr", "/m")); diff != "" {
-		t.Errorf("read-only (-want +got):\n%s", diff)
+	got, err := plan.ReadOnly(tree, "/srv", "/srv/work", "/dev/shm", "/gone", "/usr", "/m")
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("read-only: %v (-want +got):\n%s", err, diff)
+	}
+	// One lookup that tells nothing, and the answer is none.
+	scarce := failing{Tree: tree, calls: new(int), at: 1, errno: syscall.EMFILE}
+	if got, err := plan.ReadOnly(scarce, "/srv"); got != nil || !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("without a descriptor: %q, %v", got, err)
 	}
 	local, err := rules.Prepare(policy("-/srv/secret"), user(tree), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dirs := local.ReadOnly(tree, "/srv", "/usr"); dirs != nil {
-		t.Errorf("scope local: %v", dirs)
+	if dirs, err := local.ReadOnly(tree, "/srv", "/usr"); dirs != nil || err != nil {
+		t.Errorf("scope local: %v, %v", dirs, err)
 	}
 }

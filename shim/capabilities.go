@@ -84,7 +84,8 @@ func restrictCapabilities() error {
 }
 
 // boundingExceeds reports whether the bounding set holds more than
-// keptCapabilities: with CAP_SETPCAP it could be shrunk, and then does not.
+// keptCapabilities. Where this thread has CAP_SETPCAP, restrictCapabilities has
+// shrunk the set, and it is not read back.
 func boundingExceeds() bool {
 	if c, err := readCapabilities(); err == nil && c.effective&(1<<unix.CAP_SETPCAP) != 0 {
 		return false
@@ -92,7 +93,7 @@ func boundingExceeds() bool {
 	for n := range uintptr(64) {
 		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, n, 0, 0, 0)
 		if err != nil {
-			return false // beyond the last one that this kernel knows
+			return err != unix.EINVAL // which is beyond the last one that this kernel knows
 		}
 		if held != 0 && keptCapabilities&(uint64(1)<<n) == 0 {
 			return true
@@ -121,11 +122,12 @@ var dangerous = []struct {
 	{unix.CAP_SYSLOG, "SYSLOG"},
 }
 
-// dangerousHeld lists the dangerous capabilities that this process holds.
+// dangerousHeld lists the dangerous capabilities that this process holds, or
+// says why they are not known.
 func dangerousHeld() string {
 	c, err := readCapabilities()
 	if err != nil {
-		return ""
+		return err.Error()
 	}
 	var names []string
 	for _, d := range dangerous {

@@ -69,8 +69,8 @@ func (c *chain) from(path, arg string) bool {
 	if c.steps++; c.steps > maxSteps {
 		return true
 	}
-	id, ok := fileID(path)
-	if !ok || !executable(path) {
+	id, err := fileID(path)
+	if err != nil || !executable(path) {
 		return false
 	}
 	if c.me.known && id == c.me.id {
@@ -193,7 +193,7 @@ func executable(path string) bool {
 // cannot because something is missing, execvp(3) goes on to the next entry.
 func startable(path string) bool {
 	for range maxInterpreters {
-		if _, ok := fileID(path); !ok || !executable(path) {
+		if _, err := fileID(path); err != nil || !executable(path) {
 			return false
 		}
 		head, err := readHead(path)

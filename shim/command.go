@@ -22,13 +22,20 @@ func (l *launch) checkCommand(pl *rules.Plan) error {
 	if !l.policy.ChecksCommand() {
 		return nil
 	}
-	shell, text, ok := shellCommand(l.target, l.start.Argv)
-	if !ok {
+	shell, text, err := shellCommand(l.target.name, absolute(cwd(), l.target.path), l.start.Argv)
+	switch {
+	case err != nil:
+		return fail("command", err)
+	case shell == "":
 		l.unchecked("the program is no shell that was given a command string")
 		return nil
 	}
-	result, err := command.Check(text, l.commandOptions(shell, pl))
-	if err != nil {
+	var lost scarcity
+	result, err := command.Check(text, l.commandOptions(shell, pl, &lost))
+	switch {
+	case lost.err != nil:
+		return fail("command", lost.err)
+	case err != nil:
 		return &failure{code: exitRefused, what: "refused", err: err}
 	}
 	l.report.Enforced = append(l.report.Enforced, rules.Enforcement{What: "command", By: rules.ByCommandCheck})
@@ -44,23 +51,24 @@ func (l *launch) unchecked(why string) {
 }
 
 // shellCommand returns the command string of a target that is a shell, and the
-// name of the shell that will read it. The name by which the program was called
-// may be sh where the file is that of another shell.
-func shellCommand(t target, argv []string) (shell, text string, ok bool) {
-	file := base(t.path)
-	if loc, err := pathcheck.Resolve(pathcheck.OS{}, t.path); err == nil {
-		file = base(loc.Path)
+// name of the shell that will read it, "" if it is none. The name by which the
+// program was called may be sh where the file is that of another shell.
+func shellCommand(name, path string, argv []string) (shell, text string, err error) {
+	loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
+	if err != nil {
+		return "", "", fmt.Errorf("%q: %w", path, err)
 	}
-	names := []string{file, t.name, base(t.path)}
+	file := base(loc.Path)
+	names := []string{file, name, base(path)}
 	if strings.HasPrefix(file, "busybox") {
 		names = []string{applet(argv)}
 	}
 	for _, name := range names {
-		if text, ok = command.ShellCommand(argv, name); ok {
-			return name, text, true
+		if text, ok := command.ShellCommand(argv, name); ok {
+			return name, text, nil
 		}
 	}
-	return "", "", false
+	return "", "", nil
 }
 
 // applet returns the name under which busybox finds its shell in argv. Its sh
@@ -79,7 +87,8 @@ func applet(argv []string) string {
 	}
 }
 
-func (l *launch) commandOptions(shell string, pl *rules.Plan) command.Options {
+// commandOptions notes in lost what the check would take for an answer.
+func (l *launch) commandOptions(shell string, pl *rules.Plan, lost *scarcity) command.Options {
 	here := cwd()
 	lookup := func(name string) (string, bool) { return getenv(l.env, name) }
 	home, _ := lookup("HOME")
@@ -87,6 +96,11 @@ func (l *launch) commandOptions(shell string, pl *rules.Plan) command.Options {
 		Scope: string(l.policy.Scope), Network: command.NetworkAllow,
 		Dir: here, Home: absolute(here, home), Shell: shell,
 		HomeOf: homeOf, Lookup: lookup,
+		Resolve: func(path string) (string, error) {
+			loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
+			lost.note(err)
+			return loc.Path, err
+		},
 	}
 	if l.policy.Network.Mode == rules.NetworkDeny {
 		o.Network = command.NetworkDeny

@@ -80,7 +80,7 @@ func probedDescriptors() ([]int, error) {
 			out = append(out, fd)
 		case unix.EBADF:
 		default:
-			return nil, fmt.Errorf("descriptor %d: %w", fd, err)
+			return nil, err
 		}
 	}
 	return out, nil
@@ -102,7 +102,7 @@ func tableSize() (int, error) {
 			return size, nil
 		case unix.EBADF: // there is room
 		default:
-			return 0, fmt.Errorf("select: %w", errno)
+			return 0, errno
 		}
 	}
 }
@@ -134,12 +134,48 @@ func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan, k rules.Kernel
 func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why, text string) {
 	// Without it, the text tells nothing, and the descriptor itself must.
 	text, _ = readlink("/proc/self/fd/" + strconv.Itoa(fd))
-	why, err := leadsAround(fd, text, p, pl, k)
-	switch {
-	case err != nil:
-		return "cannot be examined: " + err.Error(), text
-	case why != "" || fd <= 2:
-		return why, text
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return unexamined(err), text
+	}
+	kind := st.Mode & unix.S_IFMT
+	if kind == 0 && isRing(fd, text) {
+		return "an io_uring made outside the confinement works around it", text
+	}
+	if kind == unix.S_IFSOCK {
+		if why := reaches(fd, p); why != "" {
+			return why, text
+		}
+	}
+	isolated := p.Isolate.Has(rules.IsolateProc)
+	memory := pl != nil && (text == "" || base(strings.TrimSuffix(text, deleted)) == "mem")
+	if isolated || memory {
+		inside, err := inProc(fd, text)
+		if err != nil {
+			return unexamined(err), text
+		}
+		if inside && memory {
+			return "the memory of a process, which may not be confined", text
+		}
+		if isolated {
+			if why := showsProcesses(inside, kind, &st, text, k); why != "" {
+				return why, text
+			}
+		}
+	}
+	if pl != nil {
+		if why := leadsToHidden(fd, &st, text, pl); why != "" {
+			return why, text
+		}
+		if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
+			return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), text
+		}
+		if len(p.Hidden) > 0 && rules.ReachesDisk(text, deviceOf(&st)) {
+			return "a device that reaches memory or a disk", text
+		}
+	}
+	if fd <= 2 {
+		return "", text
 	}
 	switch p.Descriptors.Mode {
 	case rules.DescriptorsClose:
@@ -152,80 +188,41 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 	return "", text
 }
 
-// leadsAround says by which way a descriptor leads around the confinement, or "".
-// After an error it is not known.
-func leadsAround(fd int, text string, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why string, err error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return "", err
+// unexamined is the reason to close what could lead anywhere.
+func unexamined(err error) string { return "cannot be examined: " + err.Error() }
+
+// reaches says what a socket can reach around the policy, or "".
+func reaches(fd int, p *rules.Policy) string {
+	network, isolated := p.ConfinesNetwork(), p.Isolate.Has(rules.IsolateUnixSockets)
+	if !network && !isolated {
+		return ""
 	}
-	kind := st.Mode & unix.S_IFMT
-	if kind == 0 && isRing(fd, text) {
-		return "an io_uring made outside the confinement works around it", nil
-	}
-	if isolated := p.Isolate.Has(rules.IsolateUnixSockets); kind == unix.S_IFSOCK && (isolated || p.ConfinesNetwork()) {
-		domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("getsockopt: %w", err)
-		case domain != unix.AF_UNIX && p.ConfinesNetwork():
-			return "a socket that can reach a network", nil
-		case domain == unix.AF_UNIX && isolated && !isBound(fd):
-			return "a unix socket that can reach any other", nil
-		}
-	}
-	if p.Isolate.Has(rules.IsolateProc) {
-		if why, err := showsProcesses(fd, kind, &st, text, k); why != "" || err != nil {
-			return why, err
-		}
-	}
-	if pl == nil {
-		return "", nil
-	}
-	hidden, err := leadsToHidden(fd, &st, text, pl)
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch {
 	case err != nil:
-		return "", err
-	case hidden != "":
-		return "leads to the hidden path " + quoted(hidden), nil
+		return unexamined(err)
+	case network && domain != unix.AF_UNIX:
+		return "a socket that can reach a network"
+	case isolated && domain == unix.AF_UNIX && !isBound(fd):
+		return "a unix socket that can reach any other"
 	}
-	if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
-		return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), nil
-	}
-	if memory, err := isProcessMemory(fd, text); err != nil {
-		return "", err
-	} else if memory {
-		return "the memory of a process, which may not be confined", nil
-	}
-	if len(p.Hidden) > 0 && rules.ReachesDisk(text, deviceOf(&st)) {
-		return "a device that reaches memory or a disk", nil
-	}
-	return "", nil
+	return ""
 }
 
-// isProcessMemory reports whether a descriptor is a /proc/PID/mem: what is
-// written there the process runs, and no access right is asked for again. That
-// of a thread which has ended is the memory of the others.
-func isProcessMemory(fd int, text string) (bool, error) {
-	if text != "" && base(strings.TrimSuffix(text, deleted)) != "mem" {
-		return false, nil
-	}
-	return inProc(fd, text)
-}
-
-// deleted is what /proc/self/fd says behind the path of what is gone.
+// deleted is what /proc/self/fd says behind the path of what is gone. The memory
+// of a thread that has ended is still that of the others.
 const deleted = " (deleted)"
 
 // inProc reports whether a descriptor leads to a file of a proc file system.
+// What is written to a /proc/PID/mem the process runs, and no access right is
+// asked for again.
 func inProc(fd int, text string) (bool, error) {
 	if text != "" && text[0] != '/' {
 		return false, nil // a pipe, a socket and the like
 	}
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(fd, &fs); err != nil {
-		return false, fmt.Errorf("fstatfs: %w", err)
-	}
-	return fs.Type == unix.PROC_SUPER_MAGIC, nil
+	err := unix.Fstatfs(fd, &fs)
+	return fs.Type == unix.PROC_SUPER_MAGIC, err
 }
 
 // writesOutside reports whether a descriptor was opened to write a file that
@@ -275,22 +272,15 @@ func isRing(fd int, text string) bool {
 
 // showsProcesses says by which way around /proc a descriptor leads to processes
 // outside, or "".
-func showsProcesses(fd int, kind uint32, st *unix.Stat_t, text string, k rules.Kernel) (string, error) {
-	inside, err := inProc(fd, text)
-	if err != nil {
-		return "", err
-	}
-	if inside {
+func showsProcesses(inProc bool, kind uint32, st *unix.Stat_t, text string, k rules.Kernel) string {
+	if inProc {
 		var proc unix.Stat_t
 		if err := unix.Stat("/proc", &proc); err != nil || proc.Dev != st.Dev {
-			return "leads to another instance of /proc", nil
-		}
-		if text == "" {
-			return "leads to what cannot be told in /proc", nil
+			return "leads to another instance of /proc"
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(text, "/proc/"), "/")
-		if pid, err := strconv.Atoi(name); err == nil && pid != unix.Getpid() {
-			return "leads to another process in /proc", nil
+		if pid, err := strconv.Atoi(name); text == "" || err == nil && pid != unix.Getpid() {
+			return "leads to another process in /proc"
 		}
 	}
 	switch {
@@ -298,27 +288,32 @@ func showsProcesses(fd int, kind uint32, st *unix.Stat_t, text string, k rules.K
 	case kind == unix.S_IFDIR:
 		// Its ".." and what is mounted beneath are those of the namespace in
 		// which it was opened.
-		return "a directory from which the outer /proc can be reached", nil
+		return "a directory from which the outer /proc can be reached"
 	case strings.HasPrefix(text, "mnt:["):
-		return "the outer mount namespace", nil
+		return "the outer mount namespace"
 	}
-	return "", nil
+	return ""
 }
 
-// leadsToHidden returns the hidden location at which a descriptor stands, or
-// beneath which, or "": by its identity, by its path, and for a directory by what
-// stands above it, whatever its path is called now.
-func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, error) {
-	if path, ok := pl.HidesID(idOf(st)); ok {
-		return path, nil
+// leadsToHidden says at which hidden location a descriptor stands, or beneath
+// which, or "": by its identity, by its path, and for a directory by what stands
+// above it, whatever its path is called now.
+func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *rules.Plan) string {
+	hidden, ok := pl.HidesID(idOf(st))
+	if path := strings.TrimSuffix(text, deleted); !ok && strings.HasPrefix(path, "/") && (pl.Hides(path) || pl.Hides(text)) {
+		hidden, ok = path, true
 	}
-	if path := strings.TrimSuffix(text, deleted); strings.HasPrefix(path, "/") && (pl.Hides(path) || pl.Hides(text)) {
-		return path, nil
+	if !ok && len(pl.Hidden) > 0 && st.Mode&unix.S_IFMT == unix.S_IFDIR && !pl.ExposesID(idOf(st)) {
+		var err error
+		if hidden, err = hiddenAbove(fd, idOf(st), text, pl); err != nil {
+			return unexamined(err)
+		}
+		ok = hidden != ""
 	}
-	if len(pl.Hidden) == 0 || st.Mode&unix.S_IFMT != unix.S_IFDIR || pl.ExposesID(idOf(st)) {
-		return "", nil
+	if !ok {
+		return ""
 	}
-	return hiddenAbove(fd, st, text, pl)
+	return "leads to the hidden path " + quoted(hidden)
 }
 
 // onHiddenDevice reports whether a descriptor of which it is not known where it
@@ -359,8 +354,8 @@ const maxAbove = 4096
 
 // hiddenAbove returns the hidden location above a directory that is none itself,
 // or "". One that may not be searched does not tell: then its path has to do.
-func hiddenAbove(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, error) {
-	at, last := fd, idOf(st)
+func hiddenAbove(fd int, last pathcheck.ID, text string, pl *rules.Plan) (string, error) {
+	at := fd
 	defer func() {
 		if at != fd {
 			unix.Close(at)
@@ -372,7 +367,7 @@ func hiddenAbove(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, 
 			return "", nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("open the directory above: %w", err)
+			return "", err
 		}
 		if at != fd {
 			unix.Close(at)
@@ -391,7 +386,7 @@ func hiddenAbove(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, 
 		}
 		last = id
 	}
-	return "", errors.New("stands too deep")
+	return "", unix.ENAMETOOLONG
 }
 
 func deviceOf(st *unix.Stat_t) pathcheck.Info {

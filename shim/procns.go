@@ -273,17 +273,17 @@ func reenter() error {
 func proveProc(held []rules.Enforcement) error {
 	dir := "/proc/" + strconv.Itoa(unix.Getppid())
 	for _, e := range held {
+		fd, err := -1, error(unix.ENOENT)
+		broken := "the launcher can be seen in /proc"
 		switch e.What {
 		case "proc":
-			fd, err := openOnce(unix.AT_FDCWD, dir+"/environ", pathcheck.Regular)
-			if err == nil {
-				unix.Close(fd)
-				return errors.New("the environment of the launcher can be read")
-			}
+			fd, err = openOnce(unix.AT_FDCWD, dir+"/environ", pathcheck.Regular)
+			broken = "the environment of the launcher can be read"
 		case "proc-visibility":
-			if exists(dir) {
-				return errors.New("the launcher can be seen in /proc")
-			}
+			err = unix.Stat(dir, &unix.Stat_t{})
+		}
+		if err = denied(fd, err, broken, unix.EACCES, unix.EPERM, unix.ENOENT); err != nil {
+			return fmt.Errorf("/proc: %w", err)
 		}
 	}
 	return nil

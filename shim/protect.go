@@ -1,8 +1,9 @@
 package shim
 
 import (
+	"errors"
 	"fmt"
-	"slices"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 
@@ -21,44 +22,74 @@ type stake struct {
 	way bool
 }
 
+// A guard asks what of the next launch this one would put at stake.
+type guard struct {
+	*launch
+	pl   *rules.Plan
+	tree pathcheck.Tree
+	// err is the first question that got no answer. What the others say is then
+	// not enough.
+	err error
+}
+
+func (g *guard) note(path string, err error) {
+	if err == nil || g.err != nil {
+		return
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = rules.ErrChanged // the plan has seen it
+	}
+	g.err = fmt.Errorf("%q: %w", path, err)
+}
+
+func (g *guard) resolve(loc *pathcheck.Location, path string) {
+	var err error
+	*loc, err = pathcheck.Resolve(g.tree, path)
+	g.note(path, err)
+}
+
 // stakes lists what holds up the next launch, where it exists: the shim, the
 // directory it stands in, the real program, the policy file, the profile, the
 // report, and the symlinks that decide which places are hidden and exposed.
-func (l *launch) stakes(pl *rules.Plan, t pathcheck.Tree) []stake {
-	var out []stake
+func (g *guard) stakes() []*stake {
+	var out []*stake
 	add := func(what, path string, limit bool) {
-		if loc, err := pathcheck.Resolve(t, path); err == nil && loc.Exists {
-			out = append(out, stake{what: what, loc: loc, limit: limit})
+		if path == "" {
+			return
+		}
+		s := &stake{what: what, limit: limit}
+		if g.resolve(&s.loc, path); s.loc.Exists {
+			out = append(out, s)
 		}
 	}
-	if me := absolute(cwd(), l.me.invoked); l.me.invoked != "" && me != "" {
+	here, me := cwd(), g.me.path
+	if g.me.invoked != "" {
+		me = absolute(here, g.me.invoked)
+	}
+	if me != "" {
 		add("the shim", me, false)
 		add("the directory of the shim", pathcheck.Parent(me), false)
 	}
-	add("the real program", l.target.path, false)
-	if l.source.File != "" {
-		add("the policy file", l.source.File, false)
+	add("the real program", absolute(here, g.target.path), false)
+	add("the policy file", g.source.File, false)
+	add("the profile", g.policy.ProfileFile, false)
+	if g.out != nil {
+		add("the report", g.out.to.Path, true)
 	}
-	if l.policy.ProfileFile != "" {
-		add("the profile", l.policy.ProfileFile, false)
-	}
-	if l.out != nil && l.out.to.Path != "" {
-		add("the report", l.out.to.Path, true)
-	}
-	for _, w := range pl.Ways {
-		out = append(out, stake{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, way: true})
+	for _, w := range g.pl.Ways {
+		out = append(out, &stake{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, way: true})
 	}
 	return out
 }
 
-// selfProtection lists the stakes that the program could change.
-func (l *launch) selfProtection(pl *rules.Plan, stakes []stake, t pathcheck.Tree) []rules.Gap {
+// gaps lists the stakes that the program could change.
+func (g *guard) gaps(stakes []*stake) []rules.Gap {
 	var gaps []rules.Gap
 	for _, s := range stakes {
 		gap := rules.Gap{What: "self-protection", Path: s.loc.Path, Why: "the program can write " + s.what, Limit: true}
-		if !l.writable(pl, s) {
-			path, _, ok := l.replaced(pl, s, t)
-			if !ok {
+		if s.way || g.writable(&s.loc) == "" {
+			path, root := g.replaced(s)
+			if root == "" {
 				continue
 			}
 			gap.Path, gap.Why = path, "the program can replace "+s.what
@@ -68,95 +99,100 @@ func (l *launch) selfProtection(pl *rules.Plan, stakes []stake, t pathcheck.Tree
 	return gaps
 }
 
-// writable reports whether the program could write a stake itself.
-func (l *launch) writable(pl *rules.Plan, s stake) bool {
-	if _, in := l.reached(pl, s.loc); s.way || !in || pl.Hides(s.loc.Path) {
-		return false
+// writable returns the root in which the program could write a place itself, or
+// "".
+func (g *guard) writable(loc *pathcheck.Location) string {
+	root := g.reached(loc)
+	if root == "" || loc.Info.Kind == pathcheck.Directory && g.pl.Freezes(loc.Path) || !g.couldWrite(loc) {
+		return ""
 	}
-	dir := s.loc.Info.Kind == pathcheck.Directory
-	return (!dir || !pl.Freezes(s.loc.Path)) && couldWrite(s.loc)
+	return root
 }
 
-// reached reports whether the confinement lets the program write at a place,
-// and in which root.
-func (l *launch) reached(pl *rules.Plan, loc pathcheck.Location) (root string, ok bool) {
-	if l.policy.Scope == rules.ScopeWorkspace {
-		return pl.WritableRoot(loc)
+// reached returns the root in which the confinement lets the program write at a
+// place, or "".
+func (g *guard) reached(loc *pathcheck.Location) string {
+	if g.policy.Scope == rules.ScopeWorkspace {
+		root, _ := g.pl.WritableRoot(*loc)
+		return root
 	}
-	return "/", !pl.Hides(loc.Path)
+	if g.pl.Hides(loc.Path) {
+		return ""
+	}
+	return "/"
 }
 
 // replaced returns what of a stake and the symlinks on the way to it the program
-// could replace, and in which root.
-func (l *launch) replaced(pl *rules.Plan, s stake, t pathcheck.Tree) (path, root string, ok bool) {
-	paths := slices.Clone(s.loc.Links)
-	if _, in := l.reached(pl, s.loc); in && !s.way {
-		paths = append(paths, s.loc.Path)
-	}
-	for _, path := range paths {
-		if root, ok := l.replaceable(pl, path, t); ok {
-			return path, root, true
+// could replace, and in which root; "" if nothing.
+func (g *guard) replaced(s *stake) (path, root string) {
+	for _, path := range s.loc.Links {
+		if root := g.replaceable(path); root != "" {
+			return path, root
 		}
 	}
-	return "", "", false
+	if s.way || g.reached(&s.loc) == "" {
+		return "", ""
+	}
+	return s.loc.Path, g.replaceable(s.loc.Path)
 }
 
-// protectItself refuses a launch of scope workspace whose writable roots hold
-// one of its stakes, or a symlink on the way to one.
-func (l *launch) protectItself(pl *rules.Plan, stakes []stake, t pathcheck.Tree) error {
-	if l.policy.Scope != rules.ScopeWorkspace {
+// protect refuses a launch of scope workspace whose writable roots hold one of
+// its stakes, or a symlink on the way to one.
+func (g *guard) protect(stakes []*stake) error {
+	if g.policy.Scope != rules.ScopeWorkspace {
 		return nil
 	}
 	for _, s := range stakes {
 		if s.limit {
 			continue
 		}
-		if path, root, ok := l.replaced(pl, s, t); ok {
+		if path, root := g.replaced(s); root != "" {
 			return &rules.Error{Key: "scope", Path: path, Msg: fmt.Sprintf("%s: the program could replace it, in the writable %q", s.what, root)}
 		}
 	}
 	return nil
 }
 
-// replaceable reports whether a file, or a directory above it, lies where the
-// program may write and could be written or renamed away by this user.
-func (l *launch) replaceable(pl *rules.Plan, path string, t pathcheck.Tree) (root string, ok bool) {
+// replaceable returns the root in which the program may write, and this user could
+// write or rename away, a file or a directory above it; "" if there is none.
+func (g *guard) replaceable(path string) (root string) {
 	for ; path != "/"; path = pathcheck.Parent(path) {
-		var at, dir unix.Stat_t
-		parent := pathcheck.Parent(path)
-		if unix.Lstat(path, &at) != nil || unix.Lstat(parent, &dir) != nil {
-			continue
+		var at unix.Stat_t
+		if err := unix.Lstat(path, &at); err != nil {
+			g.note(path, err)
+			return ""
 		}
+		var loc, dir pathcheck.Location
 		if at.Mode&unix.S_IFMT == unix.S_IFREG {
-			if loc, err := pathcheck.Resolve(t, path); err == nil && couldWrite(loc) {
-				if root, ok := l.reached(pl, loc); ok {
-					return root, true
-				}
+			g.resolve(&loc, path)
+			if root := g.writable(&loc); root != "" {
+				return root
 			}
 		}
-		loc, err := pathcheck.Resolve(t, parent)
-		if err != nil || !couldWrite(loc) || pl.Freezes(loc.Path) {
-			continue
-		}
+		g.resolve(&dir, pathcheck.Parent(path))
 		// In a sticky directory only the owners and root rename (inode(7)).
 		me := uint32(unix.Geteuid())
-		if dir.Mode&unix.S_ISVTX != 0 && me != 0 && me != at.Uid && me != dir.Uid {
+		if dir.Info.Mode&unix.S_ISVTX != 0 && me != 0 && me != at.Uid && me != dir.Info.UID {
 			continue
 		}
-		if root, ok := l.reached(pl, loc); ok {
-			return root, true
+		if root := g.writable(&dir); root != "" {
+			return root
 		}
 	}
-	return "", false
+	return ""
 }
 
 // couldWrite reports whether this user may write the inode, or may give itself
 // the permission as its owner.
-func couldWrite(loc pathcheck.Location) bool {
+func (g *guard) couldWrite(loc *pathcheck.Location) bool {
 	if int(loc.Info.UID) == unix.Geteuid() {
 		return true
 	}
-	return unix.Faccessat(unix.AT_FDCWD, loc.Path, unix.W_OK, unix.AT_EACCESS) == nil
+	err := unix.Faccessat(unix.AT_FDCWD, loc.Path, unix.W_OK, unix.AT_EACCESS)
+	if !oneOf(err, unix.EACCES, unix.EPERM, unix.EROFS) {
+		g.note(loc.Path, err)
+	}
+	return err == nil
 }
 
 func cwd() string {

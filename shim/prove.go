@@ -68,6 +68,25 @@ func prove(pl *rules.Plan, hs held, rs *ruleset, path string) error {
 	return nil
 }
 
+// doubt heads the error of a proof: one for which descriptors or memory ran out
+// saw nothing.
+func doubt(err error) string {
+	if pathcheck.Exhausted(err) {
+		return "the confinement cannot be proved"
+	}
+	return "the confinement does not hold"
+}
+
+// oneOf reports whether an error is one of these.
+func oneOf(err error, errnos ...unix.Errno) bool {
+	for _, errno := range errnos {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
 // proveReadOnly tries to make a file outside the roots of scope workspace. The
 // file has no name (O_TMPFILE of open(2)), so nothing is left of it where the
 // confinement does not hold. Where permissions or the file system refuse
@@ -75,16 +94,21 @@ func prove(pl *rules.Plan, hs held, rs *ruleset, path string) error {
 // something is enough, since all depend on the same rule.
 func proveReadOnly(pl *rules.Plan) error {
 	for _, dir := range []string{"/var/tmp", "/tmp", "/home", "/"} {
-		if len(pl.ReadOnly(pathcheck.OS{}, dir)) == 0 {
-			continue
+		outside, err := pl.ReadOnly(pathcheck.OS{}, dir)
+		if err == nil && len(outside) > 0 {
+			var fd int
+			if fd, err = unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
+				unix.Close(fd)
+				return fmt.Errorf("%q can still be written", dir)
+			}
+			if err == unix.EACCES {
+				if err = unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS); err == nil {
+					return nil
+				}
+			}
 		}
-		fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-		if err == nil {
-			unix.Close(fd)
-			return fmt.Errorf("%q can still be written", dir)
-		}
-		if errors.Is(err, unix.EACCES) && unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) == nil {
-			return nil
+		if pathcheck.Exhausted(err) {
+			return fmt.Errorf("%q: %w", dir, err)
 		}
 	}
 	return nil
@@ -96,25 +120,29 @@ const tryFlags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXE
 
 func mustNotOpen(dirfd int, path string, kind pathcheck.Kind) error {
 	fd, err := openOnce(dirfd, path, kind)
-	switch {
-	case err == nil:
-		unix.Close(fd)
-		return errors.New("can still be opened")
-	case errors.Is(err, unix.EACCES):
-		return nil
-	default:
-		return fmt.Errorf("expected to be denied: %w", err)
-	}
+	return denied(fd, err, "can still be opened", unix.EACCES)
 }
 
 // mustStayClosed tries a path at which nothing was: it may have appeared since.
+// Landlock denies it before the file itself is asked, so ENXIO of a socket is no
+// better than an open file.
 func mustStayClosed(path string) error {
 	fd, err := openOnce(unix.AT_FDCWD, path, pathcheck.Regular)
-	if err != nil {
+	return denied(fd, err, "has appeared and can be opened",
+		unix.EACCES, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG)
+}
+
+// denied judges what must fail, and in one of these ways: another one says nothing
+// of the confinement. broken says what its success means.
+func denied(fd int, err error, broken string, ways ...unix.Errno) error {
+	if err == nil {
+		unix.Close(fd)
+		return errors.New(broken)
+	}
+	if oneOf(err, ways...) {
 		return nil
 	}
-	unix.Close(fd)
-	return errors.New("has appeared and can be opened")
+	return fmt.Errorf("expected to be denied: %w", err)
 }
 
 func mustOpen(path string, kind pathcheck.Kind) error {

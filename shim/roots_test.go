@@ -108,8 +108,9 @@ func TestReplaceable(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/ws/open/f": true, "/ws/l": true, "/ws/open": true, "/else/f": false, "/in": false, "/ws": false,
 	} {
-		if _, got := (&launch{policy: p}).replaceable(plan, dir+path, pathcheck.OS{}); got != want {
-			t.Errorf("%s: got %v, want %v", path, got, want)
+		g := guard{launch: &launch{policy: p}, pl: plan, tree: pathcheck.OS{}}
+		if got := g.replaceable(dir + path); (got != "") != want || g.err != nil {
+			t.Errorf("%s: got %q, %v, want %v", path, got, g.err, want)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func (l *launch) confine() error {
 	}
 	l.step.is("proving the confinement")
 	if err := l.prove(c); err != nil {
-		return fail("the confinement does not hold", err)
+		return fail(doubt(err), err)
 	}
 	return nil
 }
@@ -539,11 +539,14 @@ func (l *launch) look(c *confinement, known rules.Launch, tree *pathcheck.Kept) 
 	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
 		return err
 	}
-	stakes := l.stakes(c.plan, tree)
-	if err := l.protectItself(c.plan, stakes, tree); err != nil {
+	g := &guard{launch: l, pl: c.plan, tree: tree}
+	stakes := g.stakes()
+	if err := g.protect(stakes); err != nil {
 		return err
 	}
-	c.atStake = l.selfProtection(c.plan, stakes, tree)
+	if c.atStake = g.gaps(stakes); g.err != nil {
+		return g.err
+	}
 	c.needed = realPaths(tree, known.Needed)
 	return tree.Err()
 }

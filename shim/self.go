@@ -24,6 +24,17 @@ type self struct {
 	// invoked is the name under which the shim was started, with its
 	// directory if the caller gave one; "" when nothing tells.
 	invoked string
+	scarcity
+}
+
+// A scarcity remembers that descriptors or memory ran out. Nothing that was found
+// then may be relied on.
+type scarcity struct{ err error }
+
+func (s *scarcity) note(err error) {
+	if pathcheck.Exhausted(err) {
+		s.err = err
+	}
 }
 
 // findSelf looks for the shim's own file: by /proc/self/exe, and where /proc is
@@ -35,13 +46,24 @@ func findSelf(s *Start) self {
 		ways = append(ways, s.Argv[0])
 	}
 	for _, way := range ways {
-		if id, ok := fileID(way); ok && (way == "/proc/self/exe" || isShimFile(way) != no) {
-			me.id, me.known, me.path = id, true, way
-			me.readable = unix.Faccessat(unix.AT_FDCWD, way, unix.R_OK, unix.AT_EACCESS) == nil
-			break
+		id, err := fileID(way)
+		if me.note(err); err != nil {
+			continue
 		}
+		if way != "/proc/self/exe" {
+			head, err := readHead(way)
+			if me.note(err); err == nil && !record.IsShim(head) {
+				continue
+			}
+		}
+		me.id, me.known, me.path = id, true, way
+		err = unix.Faccessat(unix.AT_FDCWD, way, unix.R_OK, unix.AT_EACCESS)
+		me.note(err)
+		me.readable = err == nil
+		break
 	}
-	if text, err := readlink("/proc/self/exe"); err == nil && strings.HasPrefix(text, "/") {
+	text, err := readlink("/proc/self/exe")
+	if me.note(err); strings.HasPrefix(text, "/") {
 		me.path = text
 	}
 	me.invoked = me.nameOf(s)
@@ -51,7 +73,7 @@ func findSelf(s *Start) self {
 // nameOf finds the name under which this launch was asked for. The path that
 // execve was given is the best witness, if it is this file and not a way
 // around names (fexecve gives /dev/fd/N); after a #! line it is the script.
-func (me self) nameOf(s *Start) string {
+func (me *self) nameOf(s *Start) string {
 	candidates := []string{s.ExecFn}
 	if len(s.Argv) > 0 {
 		candidates = append(candidates, s.Argv[0])
@@ -60,7 +82,8 @@ func (me self) nameOf(s *Start) string {
 		if c == "" || strings.HasPrefix(c, "/dev/fd/") || strings.HasPrefix(c, "/proc/") {
 			continue
 		}
-		if id, ok := fileID(c); ok && me.known && id == me.id {
+		id, err := fileID(c)
+		if me.note(err); err == nil && me.known && id == me.id {
 			return c
 		}
 	}
@@ -72,16 +95,16 @@ func (me self) nameOf(s *Start) string {
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// fileID returns the identity of the file at path, symlinks followed.
-func fileID(path string) (pathcheck.ID, bool) {
-	if path == "" {
-		return pathcheck.ID{}, false
-	}
+// fileID returns the identity of the regular file at path, symlinks followed.
+func fileID(path string) (pathcheck.ID, error) {
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return pathcheck.ID{}, false
+	if err := unix.Stat(path, &st); err != nil {
+		return pathcheck.ID{}, err
 	}
-	return idOf(&st), true
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return pathcheck.ID{}, errNotExecutable
+	}
+	return idOf(&st), nil
 }
 
 // An answer to a question that cannot always be asked.

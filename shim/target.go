@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
@@ -37,6 +38,9 @@ var (
 // them starts again. What remains are scripts, see [chain].
 func findTarget(s *Start, me self, program string, env []string) (target, error) {
 	t := target{name: base(me.invoked)}
+	if me.err != nil {
+		return t, fmt.Errorf("the shim's own file: %w", me.err)
+	}
 	back := chain{me: me, argv: s.Argv, env: env}
 	// A shim whose file is nowhere to be found (no /proc, started by execveat)
 	// still has its record in memory, and follows it to what is surely no shim.
@@ -92,24 +96,34 @@ func checkTarget(path string, c chain) (head []byte, err error) {
 }
 
 func checkFile(path string, me self) (head []byte, err error) {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-			return nil, fmt.Errorf("%q: %w", path, errNotFound)
+	if head, err = examine(path, me); err != nil {
+		err = fmt.Errorf("%q: %w", path, err)
+	}
+	return head, err
+}
+
+func examine(path string, me self) ([]byte, error) {
+	id, err := fileID(path)
+	if err == nil {
+		err = unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
+		if oneOf(err, unix.EACCES, unix.EPERM) {
+			return nil, errNotExecutable
 		}
-		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || !executable(path) {
-		return nil, fmt.Errorf("%q: %w", path, errNotExecutable)
+	var head []byte
+	if err == nil {
+		head, err = readHead(path)
+		switch {
+		case me.known && id == me.id || err == nil && record.IsShim(head):
+			return nil, errIsShim
+		case oneOf(err, unix.EACCES, unix.EPERM):
+			return nil, nil
+		}
 	}
-	head, err = readHead(path)
-	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
-		return nil, fmt.Errorf("%q: whether it is a shim cannot be seen: %w", path, err)
+	if oneOf(err, unix.ENOENT, unix.ENOTDIR) {
+		return nil, errNotFound
 	}
-	if me.known && idOf(&st) == me.id || err == nil && record.IsShim(head) {
-		return nil, fmt.Errorf("%q: %w", path, errIsShim)
-	}
-	return head, nil
+	return head, err
 }
 
 // searchPath looks for name on the PATH of env as execvp(3) does, behind the
@@ -118,7 +132,7 @@ func searchPath(name string, c chain) (path string, head []byte, err error) {
 	dirs := pathDirs(c.env)
 	first, last := -1, -1 // entries that lead to this very file
 	for i, dir := range dirs {
-		if id, ok := fileID(dir + "/" + name); ok && c.me.known && id == c.me.id {
+		if id, err := fileID(dir + "/" + name); err == nil && c.me.known && id == c.me.id {
 			if first < 0 {
 				first = i
 			}
@@ -132,7 +146,10 @@ func searchPath(name string, c chain) (path string, head []byte, err error) {
 		switch {
 		case err == nil && (i > last || head != nil): // what can be read is no shim
 			return path, head, nil
-		case errors.Is(err, errNotExecutable):
+		case pathcheck.Exhausted(err):
+			return "", nil, err
+		case err == nil, errors.Is(err, errNotFound), errors.Is(err, errIsShim), errors.Is(err, unix.EACCES):
+		default:
 			found = err
 		}
 	}
