@@ -128,19 +128,53 @@ func unescape(s string) string {
 	return b.String()
 }
 
+// Of is [MountIndex.Of], for a single question.
+func (ms Mounts) Of(path string) (Mount, bool) { return ms.Index().Of(path) }
+
+// Aliases is [MountIndex.Aliases], for a single question.
+func (ms Mounts) Aliases(path string) ([]Alias, bool) { return ms.Index().Aliases(path) }
+
+// A MountIndex answers many questions about a table of mounts.
+type MountIndex struct {
+	mounts Mounts
+	root   Mount
+	known  bool // root is a mount of the table
+	at     map[mountPoint]int
+	byDev  map[string][]int
+}
+
+type mountPoint struct {
+	parent int
+	path   string
+}
+
+// Index prepares the table for questions. The table must not change any more.
+func (ms Mounts) Index() *MountIndex {
+	ix := &MountIndex{mounts: ms, at: make(map[mountPoint]int, len(ms)), byDev: map[string][]int{}}
+	ix.root, ix.known = ms.root()
+	for i, m := range ms {
+		ix.byDev[m.Dev] = append(ix.byDev[m.Dev], i)
+		at := mountPoint{m.Parent, m.Point}
+		if _, ok := ix.at[at]; !ok && m.Parent != m.ID {
+			ix.at[at] = i
+		}
+	}
+	return ix
+}
+
 // Of returns the mount through which the absolute, symlink-free path is
 // reached, following the tree of mounts as a lookup does: a mount that is
 // covered by a later one is not it, and neither is one that stands on "/"
 // itself, which no lookup enters. It is false when the table does not show
 // that mount, as after chroot(2) into a directory that is no mount point.
-func (ms Mounts) Of(path string) (Mount, bool) {
-	cur, known := ms.root()
-	for _, p := range append(Ancestors(path), path) {
-		if p == "/" {
+func (ix *MountIndex) Of(path string) (Mount, bool) {
+	cur, known := ix.root, ix.known
+	for end := 1; end <= len(path); end++ {
+		if end < len(path) && path[end] != '/' || end == 1 {
 			continue
 		}
-		for next, ok := ms.child(cur.ID, p); ok; next, ok = ms.child(cur.ID, p) {
-			cur, known = next, true
+		for i, ok := ix.at[mountPoint{cur.ID, path[:end]}]; ok; i, ok = ix.at[mountPoint{cur.ID, path[:end]}] {
+			cur, known = ix.mounts[i], true
 		}
 	}
 	return cur, known
@@ -166,20 +200,22 @@ func (ms Mounts) root() (Mount, bool) {
 	return unseen, false
 }
 
-func (ms Mounts) child(parent int, point string) (Mount, bool) {
-	for _, m := range ms {
-		if m.Parent == parent && m.ID != parent && m.Point == point {
-			return m, true
-		}
-	}
-	return Mount{}, false
-}
-
 // Reaches reports whether a lookup of its mount point leads to m, that is,
 // whether no other mount covers it.
-func (ms Mounts) Reaches(m Mount) bool {
-	by, ok := ms.Of(m.Point)
+func (ix *MountIndex) Reaches(m Mount) bool {
+	by, ok := ix.Of(m.Point)
 	return ok && by.ID == m.ID
+}
+
+// Inside returns where a path lies in the file system of the mount by which it is
+// reached: the device and the path there. It is false when the table does not
+// show that mount.
+func (ix *MountIndex) Inside(path string) (dev, inside string, ok bool) {
+	own, ok := ix.Of(path)
+	if !ok {
+		return "", "", false
+	}
+	return own.Dev, Join(own.Root, Rel(own.Point, path)), true
 }
 
 // An Alias is a second path to the same place.
@@ -201,25 +237,55 @@ type Alias struct {
 //
 // It is false when the table does not show the mount of path: then aliases of
 // path itself are not known.
-func (ms Mounts) Aliases(path string) ([]Alias, bool) {
+func (ix *MountIndex) Aliases(path string) ([]Alias, bool) {
 	var out []Alias
-	own, known := ms.Of(path)
+	own, known := ix.Of(path)
 	if known {
-		out = ms.show(out, own, Join(own.Root, Rel(own.Point, path)), path)
+		out = ix.show(out, own.ID, own.Dev, Join(own.Root, Rel(own.Point, path)), path)
 	}
-	for _, sub := range ms {
-		if Beneath(path, sub.Point) && ms.Reaches(sub) {
-			out = ms.show(out, sub, sub.Root, sub.Point)
+	for _, sub := range ix.mounts {
+		if Beneath(path, sub.Point) && ix.Reaches(sub) {
+			out = ix.show(out, sub.ID, sub.Dev, sub.Root, sub.Point)
 		}
 	}
 	return out, known
 }
 
+// Others returns the other paths at which what stands at path can be reached by
+// mounts.
+func (ix *MountIndex) Others(path string) []string {
+	own, ok := ix.Of(path)
+	if !ok {
+		return nil
+	}
+	var out []string
+	inside := Join(own.Root, Rel(own.Point, path))
+	for _, i := range ix.byDev[own.Dev] {
+		m := ix.mounts[i]
+		if m.ID == own.ID || !Within(m.Root, inside) {
+			continue
+		}
+		other := Join(m.Point, Rel(m.Root, inside))
+		if by, ok := ix.Of(other); ok && by.ID == m.ID {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// Showing returns the paths at which mounts of a device show what stands at the
+// path inside of its file system, or a part of it. Shows is set to shows or a path
+// beneath it.
+func (ix *MountIndex) Showing(dev, inside, shows string) []Alias {
+	return ix.show(nil, -1, dev, inside, shows)
+}
+
 // show appends the paths by which mounts other than own show what stands at
-// inside, a path in own's file system that is seen at shows.
-func (ms Mounts) show(out []Alias, own Mount, inside, shows string) []Alias {
-	for _, m := range ms {
-		if m.ID == own.ID || m.Dev != own.Dev {
+// inside, a path in the file system of dev that is seen at shows.
+func (ix *MountIndex) show(out []Alias, own int, dev, inside, shows string) []Alias {
+	for _, i := range ix.byDev[dev] {
+		m := ix.mounts[i]
+		if m.ID == own {
 			continue
 		}
 		a := Alias{Shows: shows, FSType: m.FSType}
@@ -231,7 +297,7 @@ func (ms Mounts) show(out []Alias, own Mount, inside, shows string) []Alias {
 		default:
 			continue
 		}
-		if by, ok := ms.Of(a.Path); ok && by.ID == m.ID {
+		if by, ok := ix.Of(a.Path); ok && by.ID == m.ID {
 			out = append(out, a)
 		}
 	}

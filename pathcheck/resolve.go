@@ -25,6 +25,10 @@ type Location struct {
 	Above []Place
 	// Links holds the location of each symlink that was followed.
 	Links []string
+	// LinkDirs holds, for each of Links, the identities of the directories in
+	// which it was found: "/" first, the one that holds it last. Its path may be
+	// another's by now.
+	LinkDirs [][]ID
 }
 
 // A Place is an existing directory and its identity.
@@ -96,6 +100,7 @@ type resolver struct {
 	ids     []ID     // identities: ids[0] is "/", ids[i] that of names[:i]
 	cur     Node
 	links   []string
+	dirs    [][]ID
 	missing bool
 	denied  bool
 	tail    []string
@@ -167,7 +172,8 @@ func (r *resolver) step(name string) error {
 		return nil
 	}
 	defer next.Close()
-	r.links = append(r.links, pathOf(append(append([]string(nil), r.names...), name)))
+	r.links = append(r.links, pathOf(append(slices.Clip(r.names), name)))
+	r.dirs = append(r.dirs, slices.Clone(r.ids))
 	if len(r.links) > MaxLinks {
 		return ErrLoop
 	}
@@ -187,7 +193,7 @@ func (r *resolver) step(name string) error {
 
 func (r *resolver) location() (Location, error) {
 	full := "/" + strings.Join(append(slices.Clip(r.names), r.tail...), "/")
-	loc := Location{Path: full, Exists: !r.missing, Denied: r.denied, Links: r.links}
+	loc := Location{Path: full, Exists: !r.missing, Denied: r.denied}
 	above := len(r.ids)
 	if loc.Exists {
 		loc.Info = r.cur.Info()
@@ -204,7 +210,7 @@ func (r *resolver) location() (Location, error) {
 		}
 		loc.Above[i] = Place{Path: full[:max(end, 1)], ID: r.ids[i]}
 	}
-	loc.Links = slices.Clip(loc.Links) // a Kept remembers it
+	loc.Links, loc.LinkDirs = slices.Clip(r.links), slices.Clip(r.dirs) // a Kept remembers them
 	return loc, nil
 }
 

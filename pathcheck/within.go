@@ -44,18 +44,3 @@ func Parent(path string) string {
 	}
 	return path[:i]
 }
-
-// Ancestors returns the directories strictly above an absolute clean path,
-// "/" first. It is empty for "/".
-func Ancestors(path string) []string {
-	if path == "/" {
-		return nil
-	}
-	out := []string{"/"}
-	for i := 1; i < len(path); i++ {
-		if path[i] == '/' {
-			out = append(out, path[:i])
-		}
-	}
-	return out
-}

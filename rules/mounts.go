@@ -12,7 +12,7 @@ import (
 func (pl *Plan) addAliases(t pathcheck.Tree) error {
 	blind := false
 	for _, h := range slices.Clone(pl.Hidden) {
-		aliases, known := pl.launch.Mounts.Aliases(h.Path)
+		aliases, known := pl.mounts.Aliases(h.Path)
 		blind = blind || !known && len(pl.launch.Mounts) > 0
 		same, err := pl.sameInode(t, h)
 		if err != nil {
@@ -65,10 +65,17 @@ func (pl *Plan) opened(hidden, path string) bool {
 }
 
 // Covers reports, as an error, a path at which mounts show a hidden location
-// and which the plan does not hide: a mount that came up after [Prepare].
+// and which the plan does not hide: a mount that came up after [Prepare]. An
+// overlay that did may show anything.
 func (pl *Plan) Covers(mounts pathcheck.Mounts) error {
+	index := mounts.Index()
+	for _, o := range overlayMounts(mounts) {
+		if len(pl.Hidden) > 0 && !slices.ContainsFunc(pl.overlays, func(m pathcheck.Mount) bool { return m.Dev == o.Dev && m.Super == o.Super }) {
+			return fmt.Errorf("an overlay came up at %s", quote(o.Point))
+		}
+	}
 	for _, h := range pl.Hidden {
-		aliases, _ := mounts.Aliases(h.Path)
+		aliases, _ := index.Aliases(h.Path)
 		for _, a := range aliases {
 			if !pl.closes(h, a) {
 				return fmt.Errorf("a mount at %s shows %s", quote(a.Path), quote(a.Shows))
@@ -82,13 +89,13 @@ func (pl *Plan) Covers(mounts pathcheck.Mounts) error {
 // h's file system whose root is h or stands above it. An NFS client writes
 // no roots into the table.
 func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error) {
-	mounts := pl.launch.Mounts
+	mounts := pl.mounts
 	own, ok := mounts.Of(h.Path)
 	if !ok {
 		return nil, nil
 	}
 	var out []pathcheck.Alias
-	for _, m := range mounts {
+	for _, m := range pl.launch.Mounts {
 		if m.ID == own.ID || m.Dev != own.Dev || !mounts.Reaches(m) {
 			continue
 		}
@@ -117,41 +124,100 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error)
 	return out, nil
 }
 
-// overlaid finds the overlays that have h in one of their layers: they show
-// it under another device. The other way round, a layer that holds what h
-// shows is a limit: it is where that content comes from.
+// A spot is a place in a file system, and the path beneath a hidden location at
+// which it is seen, itself included.
+type spot struct{ dev, inside, shows string }
+
+// overlaid finds where overlays show h: they do under a device of their own, if
+// a layer holds h or lies in it, and so do overlays on those overlays. The other
+// way round, a layer that holds what h shows is a limit: it is where that content
+// comes from.
 func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
-	var out []pathcheck.Alias
-	for _, m := range pl.launch.Mounts {
-		if len(m.Layers) == 0 || !pl.launch.Mounts.Reaches(m) {
-			continue
+	if len(pl.overlays) == 0 {
+		return nil
+	}
+	var spots []spot
+	add := func(s spot) {
+		if !slices.ContainsFunc(spots, func(o spot) bool { return o.dev == s.dev && o.inside == s.inside }) {
+			spots = append(spots, s)
 		}
-		for _, layer := range m.Layers {
+	}
+	if dev, inside, ok := pl.mounts.Inside(h.Path); ok {
+		add(spot{dev, inside, h.Path})
+	}
+	for _, m := range pl.launch.Mounts {
+		if pathcheck.Beneath(h.Path, m.Point) && pl.mounts.Reaches(m) {
+			add(spot{m.Dev, m.Root, m.Point})
+		}
+	}
+	own := len(spots)
+	for i := 0; i < len(spots); i++ {
+		for _, o := range pl.overlays {
+			for _, layer := range o.Layers {
+				if s, ok := pl.shownBy(t, o.Dev, layer, spots[i]); ok {
+					add(s)
+				}
+			}
+		}
+	}
+	var out []pathcheck.Alias
+	for _, s := range spots[own:] {
+		out = append(out, pl.mounts.Showing(s.dev, s.inside, s.shows)...)
+	}
+	pl.limitLayers(t, h)
+	return out
+}
+
+// shownBy returns the place in an overlay at which a layer of it shows a spot,
+// or a part of it.
+func (pl *Plan) shownBy(t pathcheck.Tree, overlay, layer string, s spot) (spot, bool) {
+	real, ok := pl.layer(t, layer)
+	if !ok {
+		return spot{}, false
+	}
+	dev, inside, ok := pl.mounts.Inside(real)
+	switch {
+	case !ok || dev != s.dev:
+		return spot{}, false
+	case pathcheck.Within(inside, s.inside):
+		return spot{overlay, pathcheck.Join("/", pathcheck.Rel(inside, s.inside)), s.shows}, true
+	case pathcheck.Beneath(s.inside, inside):
+		return spot{overlay, "/", pathcheck.Join(s.shows, pathcheck.Rel(s.inside, inside))}, true
+	}
+	return spot{}, false
+}
+
+// limitLayers says what an overlay leaves open of h: where h stands on it, the
+// layers that its content comes from, and beside h, layers that are not to be
+// found.
+func (pl *Plan) limitLayers(t pathcheck.Tree, h Hidden) {
+	on, inside, _ := pl.mounts.Inside(h.Path)
+	for _, o := range pl.overlays {
+		for _, layer := range o.Layers {
 			real, ok := pl.layer(t, layer)
 			if !ok {
-				pl.lostLayer(m, h)
+				pl.lostLayer(o, h)
 				continue
 			}
-			a := pathcheck.Alias{Path: m.Point, Shows: h.Path, FSType: m.FSType}
-			switch {
-			case pathcheck.Within(real, h.Path):
-				a.Path = pathcheck.Join(m.Point, pathcheck.Rel(real, h.Path))
-			case pathcheck.Beneath(h.Path, real):
-				a.Shows = real
-			case pathcheck.Within(m.Point, h.Path):
-				if _, ok := pl.nearest(real); !ok {
-					pl.Limits = append(pl.Limits, Gap{
-						What: "overlay", Path: real, Limit: true,
-						Why: "is a layer of the overlay at " + quote(m.Point) + " and may hold what " + quote(h.Path) + " shows",
-					})
-				}
-				continue
-			default:
+			if o.Dev != on {
 				continue
 			}
-			if by, ok := pl.launch.Mounts.Of(a.Path); ok && by.ID == m.ID {
-				out = append(out, a)
+			if _, ok := pl.nearest(pathcheck.Join(real, pathcheck.Rel("/", inside))); !ok {
+				pl.Limits = append(pl.Limits, Gap{
+					What: "overlay", Path: real, Limit: true,
+					Why: "is a layer of the overlay at " + quote(o.Point) + " and may hold what " + quote(h.Path) + " shows",
+				})
 			}
+		}
+	}
+}
+
+// overlayMounts returns one mount of each overlay.
+func overlayMounts(mounts pathcheck.Mounts) []pathcheck.Mount {
+	var out []pathcheck.Mount
+	for _, m := range mounts {
+		if len(m.Layers) > 0 && !slices.ContainsFunc(out, func(o pathcheck.Mount) bool { return o.Dev == m.Dev }) {
+			out = append(out, m)
 		}
 	}
 	return out
@@ -218,7 +284,7 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree, where func(point string) bool)
 		if pathcheck.Within("/proc", m.Point) || pathcheck.Within("/sys", m.Point) || m.Point == "/" {
 			continue
 		}
-		if m.FSType == "devtmpfs" && pathcheck.Within("/dev", m.Point) || !pl.launch.Mounts.Reaches(m) {
+		if m.FSType == "devtmpfs" && pathcheck.Within("/dev", m.Point) || !pl.mounts.Reaches(m) {
 			continue
 		}
 		if pl.closed(m.Point) || m.FSType == "devtmpfs" && harmlessNode(t, m.Point) {

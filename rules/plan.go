@@ -35,6 +35,10 @@ type Plan struct {
 	Warnings []string
 
 	launch Launch
+	// mounts answers for launch.Mounts; overlays are those of them that are some,
+	// one of each.
+	mounts   *pathcheck.MountIndex
+	overlays []pathcheck.Mount
 	// scoped is set for scope workspace: only the roots are writable.
 	scoped bool
 	// expand holds the directories that are granted entry by entry.
@@ -169,7 +173,10 @@ func Prepare(p *Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 
 func newPlan(l Launch) *Plan {
 	return &Plan{
-		launch: l,
+		launch:   l,
+		mounts:   l.Mounts.Index(),
+		overlays: overlayMounts(l.Mounts),
+
 		expand: map[string]pathcheck.ID{},
 		barred: map[pathcheck.ID]string{},
 		above:  map[pathcheck.ID]bool{},

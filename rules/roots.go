@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func Missing(p *Policy, l Launch, t pathcheck.Tree) []MissingDir {
 	if p.Scope != ScopeWorkspace {
 		return nil
 	}
-	f := newRootFinder(p, l, t)
+	f := newRootFinder(p, l, t, l.Mounts.Index())
 	all, err := f.collect()
 	if err != nil || !slices.ContainsFunc(all, f.isMissing) || f.candidates() != nil {
 		return nil // Prepare says what is wrong
@@ -91,13 +92,14 @@ type rootFinder struct {
 	policy   *Policy
 	launch   Launch
 	tree     pathcheck.Tree
+	mounts   *pathcheck.MountIndex
 	list     []*candidate
 	warnings []string
 	devices  []Root // once they were looked for
 }
 
-func newRootFinder(p *Policy, l Launch, t pathcheck.Tree) *rootFinder {
-	return &rootFinder{policy: p, launch: l, tree: t}
+func newRootFinder(p *Policy, l Launch, t pathcheck.Tree, mounts *pathcheck.MountIndex) *rootFinder {
+	return &rootFinder{policy: p, launch: l, tree: t, mounts: mounts}
 }
 
 func (f *rootFinder) resolve(path string) (pathcheck.Location, error) {
@@ -166,41 +168,81 @@ func (f *rootFinder) guard() {
 	for _, c := range f.list {
 		c.bad = guards.reason(c.loc)
 	}
-	// A confined program must not choose what the next launch may write.
-	writable := map[pathcheck.ID]string{}
+	// A confined program must not choose what the next launch may write. That one
+	// may have another policy: where no policy names the path, what toolchain
+	// directories can be writable counts as if it was.
+	now := writable{}
 	for _, c := range f.list {
-		if c.bad == "" && c.loc.Exists && c.loc.Info.Kind == pathcheck.Directory {
-			writable[c.loc.Info.ID] = c.loc.Path
+		if c.bad == "" {
+			now.add(c.loc)
 		}
 	}
 	for _, e := range f.policy.Exposed {
-		if loc, err := f.resolve(e.Path); err == nil && loc.Exists {
-			writable[loc.Info.ID] = loc.Path
+		if loc, err := f.resolve(e.Path); err == nil {
+			now.add(loc)
 		}
 	}
 	for _, d := range f.deviceRoots() {
-		if d.Info.Kind == pathcheck.Directory {
-			writable[d.Info.ID] = d.Path
-		}
+		now[d.Info.ID] = d.Path
 	}
+	var ever writable
 	for _, c := range f.list {
-		for _, link := range c.loc.Links {
-			if root, ok := f.linkIn(writable, link); ok && c.bad == "" {
+		if c.bad != "" || len(c.loc.Links) == 0 {
+			continue
+		}
+		in := now
+		if !c.named {
+			if ever == nil {
+				ever = f.everWritable(now, guards)
+			}
+			in = ever
+		}
+		for i, link := range c.loc.Links {
+			if root, ok := f.linkIn(in, link, c.loc.LinkDirs[i]); ok {
 				c.bad = fmt.Sprintf("goes through the symlink %s in %s, which the program can write", quote(link), quote(root))
+				break
 			}
 		}
 	}
 }
 
-// linkIn returns the writable root in which the symlink lies.
-func (f *rootFinder) linkIn(writable map[pathcheck.ID]string, link string) (string, bool) {
-	loc, err := f.resolve(pathcheck.Parent(link))
-	if err != nil || !loc.Exists {
-		return "a directory that changed", true
+// writable holds directories that a program may write, with their paths.
+type writable map[pathcheck.ID]string
+
+func (w writable) add(loc pathcheck.Location) {
+	if loc.Exists && loc.Info.Kind == pathcheck.Directory {
+		w[loc.Info.ID] = loc.Path
 	}
-	for _, above := range append(loc.Above, pathcheck.Place{Path: loc.Path, ID: loc.Info.ID}) {
-		if root, ok := writable[above.ID]; ok {
+}
+
+// everWritable adds to what is writable now the toolchain directories of every
+// mode.
+func (f *rootFinder) everWritable(now writable, g guards) writable {
+	ever := maps.Clone(now)
+	for _, mode := range []ToolchainMode{ToolchainUsual, ToolchainLeaves} {
+		list, _ := toolchainDirs(mode, f.launch.Env)
+		for _, w := range list {
+			if loc, err := f.resolve(w.path); err == nil && g.reason(loc) == "" {
+				ever.add(loc)
+			}
+		}
+	}
+	return ever
+}
+
+// linkIn returns the writable directory in which a symlink lies: one of those
+// through which the lookup came to it, or one that shows the place by a mount.
+func (f *rootFinder) linkIn(in writable, link string, dirs []pathcheck.ID) (root string, ok bool) {
+	for _, id := range dirs {
+		if root, ok := in[id]; ok {
 			return root, true
+		}
+	}
+	for _, other := range f.mounts.Others(pathcheck.Parent(link)) {
+		for _, root := range in {
+			if pathcheck.Within(root, other) {
+				return root, true
+			}
 		}
 	}
 	return "", false
@@ -238,7 +280,8 @@ func (f *rootFinder) guards() guards {
 	add := func(path, what string) {
 		loc := f.guarded(path)
 		g.paths = append(g.paths, guarded{loc.Path, what})
-		if aliases, _ := f.launch.Mounts.Aliases(loc.Path); loc.Path != "/" {
+		if loc.Path != "/" {
+			aliases, _ := f.mounts.Aliases(loc.Path)
 			for _, a := range aliases {
 				g.paths = append(g.paths, guarded{a.Path, what})
 			}
@@ -302,7 +345,7 @@ func (g guards) reason(loc pathcheck.Location) string {
 
 // findRoots fills in the plan's roots.
 func (pl *Plan) findRoots(p *Policy, t pathcheck.Tree) error {
-	f := newRootFinder(p, pl.launch, t)
+	f := newRootFinder(p, pl.launch, t, pl.mounts)
 	if err := f.candidates(); err != nil {
 		return err
 	}
@@ -376,7 +419,7 @@ func (f *rootFinder) root(c *candidate) (r Root, drop bool, err error) {
 
 // access returns what is granted on a root, or why nothing is.
 func (f *rootFinder) access(loc pathcheck.Location) (a Access, why string, err error) {
-	by, _ := f.launch.Mounts.Of(loc.Path)
+	by, _ := f.mounts.Of(loc.Path)
 	switch {
 	case f.launch.EUID == 0 && (pathcheck.Within("/proc", loc.Path) || pathcheck.Within("/sys", loc.Path) || kernelFS(by.FSType)):
 		return 0, "acts on the kernel itself, and root never writes it", nil
@@ -520,9 +563,11 @@ func (pl *Plan) WritableRoot(loc pathcheck.Location) (string, bool) {
 	if !pl.scoped || pl.Hides(loc.Path) {
 		return "", false
 	}
+	others := pl.mounts.Others(loc.Path)
 	in := func(path string, id pathcheck.ID) bool {
 		return pathcheck.Within(path, loc.Path) || loc.Exists && loc.Info.ID == id ||
-			slices.ContainsFunc(loc.Above, func(a pathcheck.Place) bool { return a.ID == id })
+			slices.ContainsFunc(loc.Above, func(a pathcheck.Place) bool { return a.ID == id }) ||
+			slices.ContainsFunc(others, func(o string) bool { return pathcheck.Within(path, o) && !pl.Hides(o) })
 	}
 	for _, r := range pl.Roots {
 		if r.Access&WriteFile != 0 && in(r.Path, r.Info.ID) {

@@ -130,6 +130,8 @@ func (w *walk) entries(dir string) error {
 	case isPermission(err):
 		w.Unlisted = append(w.Unlisted, dir)
 		names = w.named(dir)
+	case isNotExist(err):
+		return fmt.Errorf("list %s: %w", quote(dir), changed(err))
 	case err != nil:
 		return fmt.Errorf("list %s: %w", quote(dir), err)
 	}
@@ -209,7 +211,7 @@ func (w *walk) exposed(x Exposed) error {
 		return fmt.Errorf("%s: %w", x.Key, ErrChanged)
 	}
 	access := Full
-	if by, ok := w.launch.Mounts.Of(x.Path); w.launch.EUID == 0 && (ok && kernelFS(by.FSType) || inKernel(x.Path)) {
+	if by, ok := w.mounts.Of(x.Path); w.launch.EUID == 0 && (ok && kernelFS(by.FSType) || inKernel(x.Path)) {
 		access = ReadOnly
 	}
 	switch node.Info().Kind {

@@ -166,6 +166,68 @@ func TestMountsThatShowTheHidden(t *testing.T) {
 			denied: []string{"$W/secret/f", "$W/work/m/f"},
 			open:   []string{"$W/work/f"},
 		},
+		{
+			name: "a part of an overlay at another path",
+			prepare: func(t *testing.T, w *world) {
+				w.overlay(t, "$W", "$W/work/m")
+				w.mkdir(t, "$W/part")
+				w.bind(t, "$W/work/m/secret", "$W/part")
+				w.bind(t, "$W/work/m/work", "$W/work/sub")
+			},
+			denied: []string{"$W/secret/f", "$W/work/m/secret/f", "$W/part/f"},
+			open:   []string{"$W/work/f", "$W/work/m/work/f", "$W/work/sub/f"},
+		},
+		{
+			name: "an overlay on an overlay",
+			prepare: func(t *testing.T, w *world) {
+				w.overlay(t, "$W", "$W/work/m")
+				w.mkdir(t, "$W/second")
+				w.overlay(t, "$W/work/m", "$W/second")
+				w.mkdir(t, "$W/third")
+				w.bind(t, "$W/second/secret", "$W/third")
+			},
+			denied: []string{"$W/secret/f", "$W/work/m/secret/f", "$W/second/secret/f", "$W/third/f", "$W/third/own/f"},
+			open:   []string{"$W/work/f", "$W/work/m/work/f", "$W/second/work/f"},
+		},
+		{
+			name: "an overlay on what a bind mount shows, hidden by that",
+			prepare: func(t *testing.T, w *world) {
+				w.mkdir(t, "$W/shown")
+				w.bind(t, "$W/secret", "$W/shown")
+				w.overlay(t, "$W", "$W/work/m")
+			},
+			hidden: "$W/shown",
+			denied: []string{"$W/shown/f", "$W/secret/f", "$W/work/m/secret/f"},
+			open:   []string{"$W/work/f", "$W/work/m/work/f"},
+		},
+		{
+			name: "a layer named by a bind mount",
+			prepare: func(t *testing.T, w *world) {
+				w.mkdir(t, "$W/shown")
+				w.bind(t, "$W", "$W/shown")
+				w.overlay(t, "$W/shown", "$W/work/m")
+			},
+			denied: []string{"$W/secret/f", "$W/shown/secret/f", "$W/work/m/secret/f"},
+			open:   []string{"$W/work/f", "$W/shown/work/f", "$W/work/m/work/f"},
+		},
+		{
+			name: "an overlay on a mount inside it",
+			prepare: func(t *testing.T, w *world) {
+				w.mount(t, "tmpfs", "$W/secret/sub", "tmpfs", 0, "mode=755")
+				w.write(t, "$W/secret/sub/g", secret)
+				w.overlay(t, "$W/secret/sub", "$W/work/m")
+			},
+			denied: []string{"$W/secret/sub/g", "$W/work/m/g"},
+			open:   []string{"$W/work/f"},
+		},
+		{
+			name: "an overlay that has itself in a layer",
+			prepare: func(t *testing.T, w *world) {
+				w.overlay(t, "$W", "$W/work/m")
+			},
+			denied: []string{"$W/secret/f", "$W/work/m/secret/f"},
+			open:   []string{"$W/work/f", "$W/work/m/work/f"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			launch.EachUser(t, func(t *testing.T, u launch.User) {

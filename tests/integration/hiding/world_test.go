@@ -305,6 +305,16 @@ func (w *world) bind(t *testing.T, source, point string) {
 	w.mount(t, source, point, "", unix.MS_BIND, "")
 }
 
+// overlay mounts a read-only overlay of a directory and an empty one, which must
+// not be a part of the other.
+func (w *world) overlay(t *testing.T, lower, point string) {
+	t.Helper()
+	if _, err := os.Stat(w.at("$W/none")); err != nil {
+		w.mount(t, "tmpfs", "$W/none", "tmpfs", 0, "mode=755")
+	}
+	w.mount(t, "overlay", point, "overlay", 0, "lowerdir="+lower+":$W/none")
+}
+
 // bindReadOnly is bind for what no test may write, such as the whole system.
 func (w *world) bindReadOnly(t *testing.T, source, point string) {
 	t.Helper()
