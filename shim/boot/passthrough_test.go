@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +28,7 @@ func TestPassThroughWithoutTheRuntime(t *testing.T) {
 	}{
 		{"address space", map[int][2]uint64{syscall.RLIMIT_AS: {500000 << 10, 500000 << 10}}, 0, 125},
 		{"hardly any address space", map[int][2]uint64{syscall.RLIMIT_AS: {16 << 20, 16 << 20}}, 0, 125},
+		{"data", map[int][2]uint64{syscall.RLIMIT_DATA: {16 << 20, 16 << 20}}, 0, 125},
 		{"processes", map[int][2]uint64{nproc: {1, 1}}, 65534, 2},
 		{"both", map[int][2]uint64{nproc: {0, 0}, syscall.RLIMIT_AS: {64 << 20, 64 << 20}}, 65534, 125},
 	} {
@@ -49,7 +51,7 @@ func TestPassThroughWithoutTheRuntime(t *testing.T) {
 			if got.Exit != test.exit || got.Stdout != "" {
 				t.Errorf("through the runtime: %+v", got)
 			}
-			if test.exit == 125 && (strings.Count(got.Stderr, "\n") != 1 || !strings.Contains(got.Stderr, "address space")) {
+			if test.exit == 125 && (strings.Count(got.Stderr, "\n") != 1 || !strings.Contains(got.Stderr, "it cannot start")) {
 				t.Errorf("through the runtime: %+v", got)
 			}
 		})
@@ -59,15 +61,40 @@ func TestPassThroughWithoutTheRuntime(t *testing.T) {
 // With as much address space as the entry asks for, the runtime does start.
 func TestEnoughSpace(t *testing.T) {
 	t.Parallel()
-	for mb, want := range map[uint64]int{767: 125, 768: 0, 800: 0} {
+	for _, row := range []struct {
+		resource int
+		mb       uint64
+		want     int
+	}{
+		{syscall.RLIMIT_AS, 767, 125},
+		{syscall.RLIMIT_AS, 768, 0},
+		{syscall.RLIMIT_DATA, 63, 125},
+		{syscall.RLIMIT_DATA, 64, 0},
+	} {
 		s := state{
 			Path: "/bin/cat", Argv: byteSlices("cat", "/dev/null"),
-			Limits: map[int][2]uint64{syscall.RLIMIT_AS: {mb << 20, mb << 20}},
+			Limits: map[int][2]uint64{row.resource: {row.mb << 20, row.mb << 20}},
 		}
 		for range 10 { // address space is laid out at random
-			if got := finish(t, command(t, throughRuntime(s, ""))); got.Exit != want {
-				t.Fatalf("%d MB: %+v, want %d", mb, got, want)
+			if got := finish(t, command(t, throughRuntime(s, ""))); got.Exit != row.want {
+				t.Fatalf("%+v: %+v", row, got)
 			}
+		}
+	}
+}
+
+// Closed descriptors on which nothing can be put end in 125, too.
+func TestNothingOnStandardDescriptors(t *testing.T) {
+	t.Parallel()
+	for _, closed := range [][]int{{0}, {1}, {0, 1, 2}, {2}} {
+		s := state{
+			Path: "/bin/cat", Argv: byteSlices("cat", "/dev/null"), Close: closed,
+			Limits: map[int][2]uint64{syscall.RLIMIT_NOFILE: {0, 0}},
+		}
+		got := finish(t, command(t, throughRuntime(s, "")))
+		said := strings.Count(got.Stderr, "\n") == 1 && strings.Contains(got.Stderr, "nothing on descriptors 0 to 2")
+		if got.Exit != 125 || said == slices.Contains(closed, 2) {
+			t.Errorf("closed %d: %+v", closed, got)
 		}
 	}
 }

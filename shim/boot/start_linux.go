@@ -98,7 +98,10 @@ func fillDescriptors() {
 		// The lowest free descriptor is fd: those below are open by now.
 		got := raw(syscall.SYS_OPENAT, atFDCWD, uintptr(unsafe.Pointer(&devNull)), syscall.O_RDWR|syscall.O_CLOEXEC, 0, 0)
 		if failed(got) {
-			raw(syscall.SYS_OPENAT, atFDCWD, uintptr(unsafe.Pointer(&rootDir)), oPath|syscall.O_CLOEXEC, 0, 0)
+			got = raw(syscall.SYS_OPENAT, atFDCWD, uintptr(unsafe.Pointer(&rootDir)), oPath|syscall.O_CLOEXEC, 0, 0)
+		}
+		if failed(got) {
+			refuse(unsafe.StringData(noStandard), uintptr(len(noStandard)))
 		}
 	}
 }
