@@ -2,7 +2,14 @@
 
 package shim
 
-import "testing"
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+)
 
 func TestApplet(t *testing.T) {
 	for _, row := range []struct {
@@ -30,5 +37,42 @@ func TestHomeIn(t *testing.T) {
 		if got != want || ok != (want != "") {
 			t.Errorf("homeIn(%q) = %q, %v, want %q", user, got, ok, want)
 		}
+	}
+}
+
+// A program that cannot be looked at is not for that reason no shell, and a path
+// in the command that cannot be is not where its text says.
+func TestCommandUnanswered(t *testing.T) {
+	dir := realDir(t)
+	must(t, os.WriteFile(dir+"/bash", nil, 0o755))
+	must(t, os.Symlink("bash", dir+"/mysh"))
+	ask := func(name string) (string, error) {
+		shell, _, err := shellCommand("mysh", dir+"/"+name, []string{"mysh", "-c", "true"})
+		return shell, err
+	}
+	if shell, err := ask("mysh"); shell != "bash" || err != nil {
+		t.Errorf("%q, %v", shell, err)
+	}
+	if shell, err := ask("gone"); shell != "" || err != nil {
+		t.Errorf("gone: %q, %v", shell, err)
+	}
+	lookup := func() error {
+		var lost scarcity
+		o := (&launch{policy: &rules.Policy{}}).commandOptions("bash", nil, &lost)
+		if path, err := o.Resolve(dir + "/mysh"); err == nil && path != dir+"/bash" {
+			t.Errorf("mysh is %q", path)
+		}
+		return lost.err
+	}
+	must(t, lookup())
+	for _, errno := range silent {
+		answering(t, openat, errno, func() {
+			if shell, err := ask("mysh"); !errors.Is(err, errno) {
+				t.Errorf("%v: %q, %v", errno, shell, err)
+			}
+			if err := lookup(); errors.Is(err, errno) != pathcheck.Exhausted(errno) {
+				t.Errorf("%v: %v", errno, err)
+			}
+		})
 	}
 }
