@@ -62,9 +62,11 @@ func (g *guard) stakes() []*stake {
 			out = append(out, s)
 		}
 	}
-	here, me := cwd(), g.me.path
+	here, me := cwd(), ""
 	if g.me.invoked != "" {
-		me = absolute(here, g.me.invoked)
+		if me = absolute(here, g.me.invoked); me == "" {
+			me = absolute(here, g.me.path)
+		}
 	}
 	if me != "" {
 		add("the shim", me, false)

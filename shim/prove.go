@@ -101,7 +101,7 @@ func proveReadOnly(pl *rules.Plan) error {
 				unix.Close(fd)
 				return fmt.Errorf("%q can still be written", dir)
 			}
-			if err == unix.EACCES {
+			if errors.Is(err, unix.EACCES) {
 				if err = unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS); err == nil {
 					return nil
 				}

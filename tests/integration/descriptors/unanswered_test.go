@@ -88,9 +88,13 @@ func TestDirectoryUnanswered(t *testing.T) {
 			want  string
 		}
 		rows := []row{
-			{"deep", deep, 0, hidden}, {"deep, beside", beside, 0, ""}, {"beside", shallow, 0, ""},
-			{"beside, shut", besides, 0, ""}, {"deep, shut", shut, 0, hidden},
-			{"deep, no search", deep, unix.EACCES, unknown}, {"deep, beside, no search", beside, unix.EACCES, unknown},
+			{"deep", deep, 0, hidden},
+			{"deep, beside", beside, 0, ""},
+			{"beside", shallow, 0, ""},
+			{"beside, shut", besides, 0, ""},
+			{"deep, shut", shut, 0, hidden},
+			{"deep, no search", deep, unix.EACCES, unknown},
+			{"deep, beside, no search", beside, unix.EACCES, unknown},
 			{"beside, no search", shallow, unix.EACCES, ""},
 		}
 		if u != launch.Root {

@@ -70,9 +70,13 @@ func TestProofUnanswered(t *testing.T) {
 		gone := filepath.Join(p.hidden, "gone")
 		c := p.sh("echo ran", object{"version": 1, "required": false, "hidden": []string{gone}})
 		for _, row := range []struct{ errno, want string }{
-			{"", ""}, {"EACCES", ""}, {"ENOENT", ""},
-			{"EMFILE", "the confinement cannot be proved: "}, {"ENOMEM", "the confinement cannot be proved: "},
-			{"EIO", "the confinement does not hold: "}, {"ENXIO", "the confinement does not hold: "},
+			{"", ""},
+			{"EACCES", ""},
+			{"ENOENT", ""},
+			{"EMFILE", "the confinement cannot be proved: "},
+			{"ENOMEM", "the confinement cannot be proved: "},
+			{"EIO", "the confinement does not hold: "},
+			{"ENXIO", "the confinement does not hold: "},
 		} {
 			t.Run(row.errno, func(t *testing.T) {
 				r := traced(t, c, "openat", row.errno, gone).Run(t)
@@ -166,6 +170,33 @@ func TestTargetUnanswered(t *testing.T) {
 			r := traced(t, row.c, row.call, row.errno, row.paths...).Run(t)
 			if r.Code != row.code || (r.Stdout == "ran\n") != (row.code == 0) || !strings.Contains(r.Stderr, row.want) {
 				t.Errorf("%s, %s %s: want %d, %q: %v", row.name, row.call, row.errno, row.code, row.want, r)
+			}
+		}
+	})
+}
+
+// A real program that an entry of PATH names from the current directory is at
+// stake like one that has a whole path.
+func TestRelativeProgramAtStake(t *testing.T) {
+	launch.Need(t, launch.ABIAtLeast(3))
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		shim := launch.Copy(t, p.bin, "tool")
+		inside := u.Mkdir(t, filepath.Join(p.work, "tools"), 0o755)
+		outside := u.Mkdir(t, filepath.Join(p.dir, "tools"), 0o755)
+		for _, dir := range []string{inside, outside} {
+			u.Write(t, filepath.Join(dir, "tool"), "#!/bin/sh\necho ran\n", 0o755)
+		}
+		for _, row := range []struct {
+			path string
+			want string
+		}{{"tools", "the real program: the program could replace it"}, {"../tools", ""}, {inside, "the real program: the program could replace it"}} {
+			r := launch.Cmd{
+				Path: shim, Args: []string{"tool"}, User: u, Dir: p.work, Env: []string{"PATH=" + p.bin + ":" + row.path},
+				Policy: object{"version": 1, "scope": "workspace", "workspace": p.work, "toolchainDirs": false},
+			}.Run(t)
+			if row.want == "" && r.Stdout != "ran\n" || row.want != "" && (r.Code != 125 || r.Stdout != "" || !strings.Contains(r.Stderr, row.want)) {
+				t.Errorf("PATH=%s: want %q, have %v", row.path, row.want, r)
 			}
 		}
 	})
