@@ -2,6 +2,7 @@ package shim
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -15,6 +16,11 @@ func facts(env []string, t target, mounts pathcheck.Mounts, p *rules.Policy) rul
 	if cwd, err := unix.Getwd(); err == nil && len(cwd) > 0 && cwd[0] == '/' {
 		l.Cwd = cwd
 	}
+	// PATH and #! lines may have relative ones.
+	for i, n := range l.Needed {
+		l.Needed[i].Path = absolute(l.Cwd, n.Path)
+	}
+	l.Needed = slices.DeleteFunc(l.Needed, func(n rules.Need) bool { return n.Path == "" })
 	l.TempDir = "/tmp"
 	if dir, ok := getenv(env, "TMPDIR"); ok && dir != "" {
 		l.TempDir = absolute(l.Cwd, dir)

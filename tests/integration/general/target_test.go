@@ -70,6 +70,14 @@ func TestCase11_FindsTheNextOnPath(t *testing.T) {
 						t.Errorf("%s, policy %v: %v", name, policy != nil, r)
 					}
 				}
+				// What hides such a program is told as for any other.
+				c := launch.Cmd{
+					Path: "../front/tool", Args: []string{"tool"}, User: u, Dir: real, Env: []string{"PATH=" + path},
+					Policy: object{"version": 1, "hidden": []string{real}},
+				}
+				if r := c.Run(t); r.Code != 125 || !strings.Contains(r.Stderr, "hides the program") {
+					t.Errorf("%s, hidden: %v", name, r)
+				}
 			}
 		})
 		t.Run("by descriptor", func(t *testing.T) {
