@@ -116,7 +116,7 @@ func (c *chooser) excluded(e *Entry) (why string, err error) {
 	for _, dir := range e.Derived.Unless {
 		in, err := pathcheck.Resolve(c.tree, dir)
 		if err != nil {
-			return "", lookupError(*e, err)
+			return "", lookupError(Entry{Key: e.Key, Path: dir}, err)
 		}
 		if pathcheck.Within(in.Path, loc.Path) {
 			return "lies in " + quoteCut(dir, maxPathShown), nil
