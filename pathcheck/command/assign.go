@@ -9,7 +9,7 @@ import (
 // assign follows one assignment and returns the variable that it makes.
 func (r *run) assign(a *syntax.Assign, s *state) (*state, variable) {
 	if a.Name == nil {
-		return s.forgetAll(), variable{}
+		return r.forgetAll(s), variable{}
 	}
 	name := a.Name.Value
 	if a.Index != nil {
@@ -35,7 +35,8 @@ func (r *run) assign(a *syntax.Assign, s *state) (*state, variable) {
 	v := variable{text: f.text, known: !f.partly()}
 	if a.Append {
 		old, ok := r.lookup(name, s)
-		if ok = ok && len(old)+len(f.text) <= maxText && r.step(len(old)/64); ok {
+		r.read(len(old))
+		if ok = ok && len(old)+len(f.text) <= maxText; ok {
 			f.text = old + f.text
 		}
 		v.text, v.known = f.text, ok && v.known && !r.simple()
@@ -61,6 +62,7 @@ func (r *run) assigned(name string, f field) {
 		use = Search
 	}
 	for p := range strings.SplitSeq(f.text, ":") {
+		r.read(len(p))
 		if strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "//") {
 			r.locate(p, nil, use, f.pos, f.partly())
 		}
@@ -78,7 +80,7 @@ func (r *run) declare(d *syntax.DeclClause, s *state) *state {
 			switch {
 			case f.partly():
 				r.unclear(f.src, f.pos, f.why)
-				s = s.forgetAll()
+				s = r.forgetAll(s)
 			case oddOption(f.text):
 				odd = true
 			default: // name=value in quotes
@@ -129,7 +131,7 @@ func (r *run) declareFields(variant string, args []field, s *state) *state {
 			odd = odd || oddOption(f.text)
 		case !syntax.ValidName(name):
 			r.judge(f, s, Argument)
-			s = s.forgetAll()
+			s = r.forgetAll(s)
 		case ok:
 			g := f
 			g.text = val

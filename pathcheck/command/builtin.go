@@ -35,7 +35,7 @@ func (r *run) builtin(cmd []field, env map[string]variable, in []*syntax.Redirec
 			r.judgeAll(args[1:], s)
 		}
 		r.unclear(cmd[0].src, cmd[0].pos, "runs a file in this shell")
-		return both(s.lost())
+		return both(r.lost(s))
 	}
 	switch name {
 	case "exit", "return", "break", "continue", "true", ":", "false", "set", "shift", "shopt", "alias",
@@ -77,7 +77,7 @@ func (r *run) builtin(cmd []field, env map[string]variable, in []*syntax.Redirec
 		}
 	case "enable":
 		r.unclear(cmd[0].src, cmd[0].pos, "changes what later words mean")
-		return both(s.lost())
+		return both(r.lost(s))
 	case "unset":
 		return both(r.forgetNamed(args, s, true))
 	case "printf":
@@ -95,7 +95,7 @@ func (r *run) builtin(cmd []field, env map[string]variable, in []*syntax.Redirec
 func (r *run) forgetNamed(args []field, s *state, funcs bool) *state {
 	for _, a := range args {
 		if a.partly() {
-			return s.lost().at(s.dirs)
+			return r.lost(s).at(s.dirs)
 		}
 		name, _, _ := strings.Cut(a.text, "[")
 		name = strings.TrimPrefix(name, "-v")
@@ -103,7 +103,7 @@ func (r *run) forgetNamed(args []field, s *state, funcs bool) *state {
 			s = r.forget(s, name)
 		}
 		if b, ok := s.funcs[a.text]; ok && funcs {
-			s = s.bind(a.text, binding{bodies: b.bodies})
+			s = r.bind(s, a.text, binding{bodies: b.bodies})
 		}
 	}
 	return s
@@ -146,7 +146,7 @@ func (r *run) prefixed(cmd []field, env map[string]variable, in []*syntax.Redire
 	r.judge(args[0], s, Exec)
 	if args[0].partly() {
 		r.judgeAll(args[1:], s)
-		return both(s.lost())
+		return both(r.lost(s))
 	}
 	return r.builtin(args, env, in, s)
 }
@@ -169,7 +169,7 @@ func (r *run) exec(args []field, env map[string]variable, in []*syntax.Redirect,
 	r.judge(args[0], s, Exec)
 	if args[0].partly() {
 		r.judgeAll(args[1:], s)
-		return both(s.lost())
+		return both(r.lost(s))
 	}
 	r.external(args, env, in, s)
 	return outcome{fail: s}
@@ -201,7 +201,7 @@ func (r *run) trap(args []field, s *state) outcome {
 	}
 	frames := r.frames
 	r.frames = nil
-	lost := s.lost()
+	lost := r.lost(s)
 	end := r.after(r.sameShell(args[0], lost))
 	r.frames = frames
 	if end != nil && !end.equal(lost) || args[0].partly() {

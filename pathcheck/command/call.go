@@ -10,6 +10,7 @@ import (
 
 // judge looks at one word of a command.
 func (r *run) judge(f field, s *state, use Use) {
+	r.read(len(f.text))
 	switch {
 	case use == Exec && !strings.Contains(f.text, "/"):
 		// looked up in PATH
@@ -90,7 +91,7 @@ func (r *run) dispatch(cmd []field, env map[string]variable, in []*syntax.Redire
 	if name.partly() {
 		r.judgeAll(cmd[1:], s)
 		r.unclear(name.src, name.pos, "which command it is is not known")
-		return both(s.lost())
+		return both(r.lost(s))
 	}
 	b, ok := s.funcs[name.text]
 	if !ok {
@@ -107,14 +108,16 @@ func (r *run) callFunction(b binding, cmd []field, s *state) outcome {
 	r.judgeAll(cmd[1:], s)
 	if r.calls >= maxCalls {
 		r.unclear(cmd[0].src, cmd[0].pos, "calls are nested too deep")
-		return both(s.lost())
+		return both(r.lost(s))
 	}
 	r.calls++
 	defer func() { r.calls-- }()
+	r.step(1 + len(cmd)/entriesCopied)
 	in := *s
 	in.args, in.argsKnown = texts(cmd)
 	out := outcome{}
 	for _, f := range b.bodies {
+		r.step(2)
 		f.called = true
 		fr := &frame{}
 		r.frames = append(r.frames, fr)
@@ -178,6 +181,7 @@ func (r *run) jump(name string, args []field, s *state) outcome {
 // redirs follows redirections.
 func (r *run) redirs(list []*syntax.Redirect, s *state) *state {
 	for _, rd := range list {
+		r.step(1)
 		if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
 			s = r.forget(s, strings.Trim(rd.N.Value, "{}"))
 		}
@@ -227,12 +231,14 @@ func (r *run) document(rd *syntax.Redirect, s *state) (field, *state) {
 		lit, ok := p.(*syntax.Lit)
 		if !ok || strings.Contains(lit.Value, `\`) {
 			f.text = r.source(rd.Hdoc) // a quoted delimiter: nothing is expanded
+			r.read(len(f.text))
 			return f, s
 		}
 	}
 	x := &expansion{run: r, s: s, whole: true}
 	for _, p := range rd.Hdoc.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
+			r.read(len(lit.Value))
 			x.b.WriteString(unescapeQuoted(lit.Value, "$`\\"))
 		} else {
 			x.parts([]syntax.WordPart{p}, true)
@@ -272,7 +278,7 @@ func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redire
 			r.unclear(f.src, f.pos, "runs a string that is split")
 		}
 		if f.text == "-c" && slices.Contains(textStarters, name) && i+1 < len(cmd) {
-			r.nestedText(cmd[i+1], inner.lost(), "sh")
+			r.nestedText(cmd[i+1], r.lost(inner), "sh")
 			i++
 			continue
 		}
@@ -329,18 +335,16 @@ func (r *run) shell(cmd []field, env map[string]variable, in []*syntax.Redirect,
 		}
 		r.judge(f, s, Argument)
 	}
-	inner := s.lost()
-	inner.dirs, inner.strange = s.dirs, s.strange
-	inner.vars = nil
-	for name := range s.vars {
-		inner = r.forget(inner, name)
+	inner := r.lost(s)
+	inner.dirs, inner.strange, inner.physical = s.dirs, s.strange, st.physical
+	inner.vars = map[string]variable{}
+	if !s.strange {
+		for name := range s.vars { // they may have been exported
+			inner.vars[name] = variable{}
+		}
 	}
 	for name, v := range env {
 		inner = r.set(inner, name, v)
-	}
-	inner = &state{
-		dirs: inner.dirs, strange: inner.strange, vars: inner.vars, funcs: inner.funcs,
-		stackLost: true, physical: st.physical,
 	}
 	if st.text > 0 {
 		r.judgeAll(cmd[st.text+1:], s)
@@ -388,12 +392,13 @@ func (r *run) sameShell(f field, s *state) outcome { return r.follow(f, s, r.dia
 func (r *run) follow(f field, s *state, shell string) outcome {
 	if f.partly() {
 		r.unclear(f.src, f.pos, "command string is not known: "+f.why)
-		return both(s.lost())
+		return both(r.lost(s))
 	}
-	if r.nested >= maxNested || !r.step(1+len(f.text)/16) {
+	r.read(len(f.text))
+	if r.nested >= maxNested {
 		r.unclear(f.src, f.pos, "command strings are nested too deep")
 		r.tokens(f.text, f.pos)
-		return both(s.lost())
+		return both(r.lost(s))
 	}
 	r.nested++
 	defer func() { r.nested-- }()
@@ -401,7 +406,7 @@ func (r *run) follow(f field, s *state, shell string) outcome {
 	out := n.stmts(n.list, s)
 	if n.err != nil {
 		r.tokens(f.text, f.pos)
-		return both(s.lost())
+		return both(r.lost(s))
 	}
 	return out
 }

@@ -19,8 +19,26 @@ const (
 	maxNested = 16
 	// maxCalls is how deep function calls are followed.
 	maxCalls = 12
-	// maxSteps bounds the work of following loops and calls.
-	maxSteps = 200_000
+	// maxSteps bounds the work on one command string, see [checker.step].
+	maxSteps = 300_000
+	// maxLookups bounds how many directories are looked into, for all paths.
+	maxLookups = 30_000
+)
+
+// Steps of what costs more than one.
+const (
+	// perParser is what a parser costs before its first byte. Each byte is one
+	// more.
+	perParser = 40
+	// bytesRead is how many bytes of a text or value are looked at in a step.
+	bytesRead = 64
+	// entriesCopied is how many variables, functions and arguments of a state are
+	// copied in a step.
+	entriesCopied = 2
+	// partsCopied is how many pieces of a word are copied in a step.
+	partsCopied = 8
+	// perQuestion is what a variable or a user costs that somebody else knows.
+	perQuestion = 100
 )
 
 // Values of [Options.Scope] and [Options.Network].
@@ -184,7 +202,11 @@ type checker struct {
 	named     map[Named]bool
 	opaque    map[Opaque]bool
 	resolved  map[string]string
+	asked     map[string]variable
+	looked    int
+	unlooked  bool // some paths count as they stand
 	steps     int
+	scanning  bool // steps are counted and do not end it
 	nested    int
 	calls     int
 	frames    []*frame
@@ -198,6 +220,7 @@ func newChecker(o Options) *checker {
 		named:    map[Named]bool{},
 		opaque:   map[Opaque]bool{},
 		resolved: map[string]string{},
+		asked:    map[string]variable{},
 	}
 	if c.Dir == "" {
 		c.Dir = c.Workspace
@@ -229,8 +252,30 @@ func (c *checker) text(text string) {
 			c.violate(Violation{Kind: Network, Path: word, Pos: pos})
 		}
 	}
-	s := c.start()
 	r := c.parse(text, 0, shellName(c.Shell))
+	done := c.walk(r)
+	if !done {
+		c.muted = 0
+		c.unclear(text, 0, "too long to follow")
+	}
+	if !done || r.err != nil {
+		c.scanning = true
+		c.tokens(text, -1)
+	}
+	if c.unlooked {
+		c.unclear(text, 0, "too many paths to look up")
+	}
+}
+
+// walk follows a text, and then the functions that it does not call. It reports
+// false when the steps did not suffice.
+func (c *checker) walk(r *run) (done bool) {
+	defer func() {
+		if c.steps > maxSteps {
+			_ = recover() // what step said
+		}
+	}()
+	s := c.start()
 	r.stmts(r.list, s)
 	for len(c.uncalled) > 0 {
 		f := c.uncalled[0]
@@ -238,22 +283,35 @@ func (c *checker) text(text string) {
 		if !f.called {
 			f.called = true
 			c.muted++
-			f.run.stmt(f.body, s.lost())
+			f.run.stmt(f.body, c.lost(s))
 			c.muted--
 		}
 	}
-	if c.steps > maxSteps {
-		c.unclear(text, 0, "too long to follow")
-	}
-	if r.err != nil || c.steps > maxSteps {
-		c.tokens(text, -1)
+	return true
+}
+
+// step counts work. A step is less than a microsecond, so that no text, however
+// it repeats and multiplies itself, is followed for long: whatever takes time
+// that grows with the text or with what was made of it counts its steps first.
+// Beyond maxSteps the whole text is given up.
+func (c *checker) step(n int) {
+	if c.steps += n; c.steps > maxSteps && !c.scanning {
+		panic("too many steps")
 	}
 }
 
-// step counts work and reports whether there may be more of it.
-func (c *checker) step(n int) bool {
-	c.steps += n
-	return c.steps <= maxSteps
+// read counts the work of looking at n bytes.
+func (c *checker) read(n int) { c.step(1 + n/bytesRead) }
+
+// ask asks for a variable of the environment or the home of a user, once.
+func (c *checker) ask(whom func(string) (string, bool), sigil, name string) (string, bool) {
+	v, ok := c.asked[sigil+name]
+	if !ok && whom != nil {
+		c.step(perQuestion)
+		v.text, v.known = whom(name)
+		c.asked[sigil+name] = v
+	}
+	return v.text, v.known
 }
 
 func (c *checker) unclear(text string, pos int, why string) {

@@ -273,6 +273,18 @@ var rows = []row{
 	{"cat $BASE/ws/{a,b}", fine, false},
 	{"cat $BASE/ws/{a,../b}", abs, false},
 	{"cat $BASE/ws/{1..9}", fine, false},
+	{"cat $BASE/ws/{1..a} $BASE/ws/{a,{1..2}}", fine, false},
+	{"cat {~,x}/f", abs, false},
+	{"cat ~{someone,nobody-known}/f", abs, true},
+	{"make {a,b}=~/x", abs, false},
+	{"cat {a}b,/etc/x}", abs, false},
+	{"cat {a,b{c,/etc/x}", fine, false}, // b/etc/x
+	{"cat {a,{b,/etc/x}", fine, false}, // {a,/etc/x
+	{"find . -exec x {},/etc/x}", fine, false},
+	{"cat {1..$X,/etc/x}", abs, true},
+	{"cat {1..$X}", fine, true},
+	{"D=sub; cat $D{,X}/y", fine, true}, // $DX
+	{"D=sub; cat ${D}{,X}/y", fine, false},
 	{"cat $BASE/ws/f$$ $BASE/ws/$((1+2))", fine, false},
 	{"echo $? $# $!", fine, false},
 	{"read D; cat $D", fine, true},

@@ -18,13 +18,11 @@ type field struct {
 
 func (f field) partly() bool { return f.why != "" }
 
-// maxAlternatives is how many words one word's braces may make.
-const maxAlternatives = 64
-
 // words expands words and follows what their expansions run.
 func (r *run) words(ws []*syntax.Word, s *state) ([]field, *state) {
 	var out []field
 	for _, w := range ws {
+		r.step(1)
 		var fs []field
 		fs, s = r.word(w, s)
 		out = append(out, fs...)
@@ -36,15 +34,11 @@ func (r *run) words(ws []*syntax.Word, s *state) ([]field, *state) {
 func (r *run) word(w *syntax.Word, s *state) ([]field, *state) {
 	x := &expansion{run: r, s: s}
 	base := field{src: r.source(w), pos: r.pos(w)}
-	alternatives := [][]syntax.WordPart{w.Parts}
-	if split := (&syntax.Word{Parts: w.Parts}); syntax.SplitBraces(split) {
-		var ok bool
-		alternatives, ok = braces(split.Parts)
-		if !ok {
-			x.parts(w.Parts, false)
-			base.text, base.why = x.text(), "many alternatives in braces"
-			return []field{base}, x.s
-		}
+	alternatives, ok := r.alternatives(w)
+	if !ok {
+		x.parts(w.Parts, false)
+		base.text, base.why = x.text(), "braces are not followed"
+		return []field{base}, x.s
 	}
 	var out []field
 	for _, parts := range alternatives {
@@ -59,9 +53,6 @@ func (r *run) word(w *syntax.Word, s *state) ([]field, *state) {
 		if f.text != "" || x.quoted || f.why != "" {
 			out = append(out, f)
 		}
-		if !r.step(1) {
-			break
-		}
 	}
 	return out, x.s
 }
@@ -75,41 +66,6 @@ func (r *run) value(w *syntax.Word, s *state, assign bool) (field, *state) {
 	x := &expansion{run: r, s: s, whole: true, tilde: true, colons: assign}
 	x.parts(w.Parts, false)
 	return field{text: x.text(), why: x.why, src: r.source(w), pos: r.pos(w)}, x.s
-}
-
-// braces multiplies the alternatives out.
-func braces(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
-	out := [][]syntax.WordPart{nil}
-	for _, p := range parts {
-		be, ok := p.(*syntax.BraceExp)
-		var choices [][]syntax.WordPart
-		switch {
-		case !ok:
-			choices = [][]syntax.WordPart{{p}}
-		case be.Sequence:
-			// Numbers or letters: one component, whichever it is.
-			choices = [][]syntax.WordPart{{&syntax.Lit{Value: "0"}}}
-		default:
-			for _, e := range be.Elems {
-				sub, ok := braces(e.Parts)
-				if !ok {
-					return nil, false
-				}
-				choices = append(choices, sub...)
-			}
-		}
-		if len(out)*len(choices) > maxAlternatives {
-			return nil, false
-		}
-		var next [][]syntax.WordPart
-		for _, o := range out {
-			for _, c := range choices {
-				next = append(next, append(append([]syntax.WordPart(nil), o...), c...))
-			}
-		}
-		out = next
-	}
-	return out, true
 }
 
 // An expansion builds the text of one field.
@@ -137,7 +93,8 @@ const maxText = 1 << 16
 
 // known adds a value, if it is not too long to follow.
 func (x *expansion) known(part syntax.Node, v string) {
-	if x.b.Len()+len(v) > maxText || !x.step(len(v)/64) {
+	x.read(len(v))
+	if x.b.Len()+len(v) > maxText {
 		x.unknown(part, "a long value")
 		return
 	}
@@ -146,7 +103,7 @@ func (x *expansion) known(part syntax.Node, v string) {
 
 func (x *expansion) unknown(part syntax.Node, why string) {
 	src := x.source(part)
-	if src == "" || strings.Contains(src, "/") || len(src) > 40 {
+	if src == "" || len(src) > 40 || strings.Contains(src, "/") {
 		src = "$…"
 	}
 	x.b.WriteString(src)
@@ -182,8 +139,10 @@ func (x *expansion) assignment(parts []syntax.WordPart) bool {
 
 func (x *expansion) parts(parts []syntax.WordPart, quoted bool) {
 	for i, p := range parts {
+		x.step(1)
 		switch p := p.(type) {
 		case *syntax.Lit:
+			x.read(len(p.Value))
 			if quoted {
 				x.b.WriteString(unescapeQuoted(p.Value, "$`\"\\"))
 			} else {
@@ -191,6 +150,7 @@ func (x *expansion) parts(parts []syntax.WordPart, quoted bool) {
 			}
 		case *syntax.SglQuoted:
 			x.quoted = true
+			x.read(len(p.Value))
 			if p.Dollar {
 				x.b.WriteString(ansiC(p.Value))
 				x.depends()
@@ -274,12 +234,11 @@ func (x *expansion) expandTilde(v string, whole bool) string {
 	case "-":
 		home, ok = x.lookup("OLDPWD", x.s)
 	default:
-		if x.HomeOf != nil {
-			home, ok = x.HomeOf(user)
-		}
+		home, ok = x.ask(x.HomeOf, "~", user)
 	}
 	x.quoted = true
-	if ok && home != "" && x.step(len(home)/64) && x.b.Len()+len(home) <= maxText {
+	x.read(len(home))
+	if ok && home != "" && x.b.Len()+len(home) <= maxText {
 		x.b.WriteString(home)
 		return rest
 	}
@@ -292,6 +251,7 @@ func (x *expansion) expandTilde(v string, whole bool) string {
 
 // globs reports whether unquoted text holds a pattern.
 func globs(v string) bool {
+	end := 0 // of the bracket expression that was looked for last
 	for i := 0; i < len(v); i++ {
 		switch v[i] {
 		case '\\':
@@ -299,7 +259,14 @@ func globs(v string) bool {
 		case '*', '?':
 			return true
 		case '[':
-			if strings.IndexByte(v[i+1:], ']') > 0 {
+			if end <= i {
+				n := strings.IndexByte(v[i+1:], ']')
+				if n < 0 {
+					n = len(v)
+				}
+				end = i + 1 + n
+			}
+			if end > i+1 && end < len(v) {
 				return true
 			}
 		}
@@ -321,10 +288,7 @@ func (r *run) lookup(name string, s *state) (string, bool) {
 	if name == "HOME" && r.Home != "" {
 		return r.Home, true
 	}
-	if r.Lookup != nil {
-		return r.Lookup(name)
-	}
-	return "", false
+	return r.ask(r.Lookup, "", name)
 }
 
 // param adds a parameter expansion and follows what its words run.

@@ -9,6 +9,9 @@ func FuzzCheck(f *testing.F) {
 	for _, r := range rows {
 		f.Add(r.text, uint8(0))
 	}
+	for i, g := range growths {
+		f.Add(g.of(300), uint8(i))
+	}
 	f.Fuzz(func(t *testing.T, text string, how uint8) {
 		o := Options{
 			Scope: ScopeWorkspace, Workspace: "/base/ws", Roots: []string{"/base/cache"}, Home: "/base/home",

@@ -53,6 +53,9 @@ func (c *checker) parse(text string, base int, shell string) *run {
 		r.err = errors.New("holds a NUL byte")
 	default:
 		for i, lang := range dialects(shell) {
+			if c.nested > 0 { // the outermost is read in any case
+				c.step(perParser + len(text))
+			}
 			list, err := parseAs(text, lang)
 			if i == 0 || err == nil {
 				r.list, r.err = list, err
@@ -103,14 +106,16 @@ func parseAs(text string, lang syntax.LangVariant) (list []*syntax.Stmt, err err
 	return list, err
 }
 
-// guard feeds the parser in small pieces. The parser is recursive and asks for
+// guard feeds the parser in small bites. The parser is recursive and asks for
 // more from the depth that it has reached, so each read can look how deep that
 // is, whatever the construct.
 type guard struct {
 	rest string
 }
 
-const piece = 64
+// bite is how many bytes the parser gets at once. A look at the depth takes time
+// that grows with it.
+const bite = 256
 
 func (g *guard) Read(p []byte) (int, error) {
 	var pc [1]uintptr
@@ -120,7 +125,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	if g.rest == "" {
 		return 0, io.EOF
 	}
-	n := copy(p, g.rest[:min(piece, len(g.rest))])
+	n := copy(p, g.rest[:min(bite, len(g.rest))])
 	g.rest = g.rest[n:]
 	return n, nil
 }

@@ -56,18 +56,44 @@ func (c *checker) real(p string) string {
 	// What /proc/self and its like lead to is another thing for the command
 	// than for this process.
 	if !pathcheck.Within("/proc", clean) {
-		if got, err := c.Resolve(p); err == nil {
-			q = got
-		} else if got, err := c.Resolve(clean); err == nil {
-			q = got
+		for _, p := range [...]string{p, clean} {
+			n := lookups(p)
+			if c.unlooked = c.unlooked || c.looked+n > maxLookups; c.unlooked {
+				break
+			}
+			c.looked += n
+			if got, err := c.Resolve(p); err == nil {
+				q = got
+				break
+			}
 		}
 	}
 	c.resolved[p] = q
 	return q
 }
 
+// lookups is how many directories the resolution of p looks into: it starts
+// again at the top for each "..".
+func lookups(p string) int {
+	n, depth := 0, 0
+	for more := true; more; n++ {
+		var name string
+		name, p, more = strings.Cut(p, "/")
+		switch name {
+		case "", ".":
+		case "..":
+			depth = max(0, depth-1)
+			n += depth
+		default:
+			depth++
+		}
+	}
+	return n
+}
+
 // outside reports whether an absolute path leads outside, and where to.
 func (c *checker) outside(p string) (string, bool) {
+	c.read(len(p))
 	if clean := path.Clean(p); harmlessDevice(clean) {
 		return clean, false
 	}
@@ -129,42 +155,43 @@ func (c *checker) locate(text string, dirs []string, use Use, pos int, partly bo
 // to an option, a key or a marker in front of it.
 func (c *checker) locateWord(text string, dirs []string, use Use, pos int, partly bool) {
 	c.locate(text, dirs, use, pos, partly)
-	for _, p := range glued(text) {
+	glued(text, func(p string) {
+		c.read(len(p))
 		if strings.HasPrefix(p, "/") || climbs(p) {
 			c.locate(p, dirs, Argument, pos, partly)
 		}
-	}
+	})
 }
 
-// glued returns the paths that a word carries behind something else.
-func glued(text string) []string {
-	var out []string
+// glued finds the paths that a word carries behind something else.
+func glued(text string, found func(string)) {
 	if rest, ok := strings.CutPrefix(text, "file:"); ok {
 		if host, ok := strings.CutPrefix(rest, "//"); ok {
 			i := strings.IndexByte(host, '/')
 			if i < 0 {
-				return nil
+				return
 			}
 			rest = host[i:]
 		}
-		return []string{rest}
+		found(rest)
+		return
 	}
 	if rest, ok := strings.CutPrefix(text, "@"); ok {
-		out = append(out, rest)
+		found(rest)
 	}
 	if key, val, ok := strings.Cut(text, "="); ok && strings.Trim(key, keyBytes) == "" {
-		out = append(out, strings.TrimPrefix(val, "@"))
-		out = append(out, glued(val)...)
+		found(strings.TrimPrefix(val, "@"))
+		glued(val, found)
 	}
 	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") {
 		// -I/path, -C../dir, -d@/file, -isystem/path, -Wl,-rpath,/path. Behind more
 		// letters than one it would be a guess where the path starts.
 		if len(text) > 2 {
-			out = append(out, strings.TrimPrefix(text[2:], "@"))
+			found(strings.TrimPrefix(text[2:], "@"))
 		}
 		for _, opt := range longWithOneDash {
 			if rest, ok := strings.CutPrefix(text, opt); ok {
-				out = append(out, rest)
+				found(rest)
 			}
 		}
 		for rest := text; ; {
@@ -174,12 +201,11 @@ func glued(text string) []string {
 			}
 			if strings.HasPrefix(after, "/") {
 				p, _, _ := strings.Cut(after, ",")
-				out = append(out, p)
+				found(p)
 			}
 			rest = after
 		}
 	}
-	return out
 }
 
 // longWithOneDash are compiler options that a path is glued to.

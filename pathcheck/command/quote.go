@@ -82,7 +82,13 @@ func ansiC(v string) string {
 			}
 			b.WriteByte(byte(n))
 		case 'x', 'u', 'U':
-			most := map[byte]int{'x': 2, 'u': 4, 'U': 8}[e]
+			most := 2
+			switch e {
+			case 'u':
+				most = 4
+			case 'U':
+				most = 8
+			}
 			n, used := numeral(v[i+1:], 16, most)
 			if used == 0 {
 				b.WriteByte('\\')

@@ -60,8 +60,14 @@ func (c *checker) start() *state {
 	return s
 }
 
+// size is what it costs to copy a state or to compare it, in steps.
+func (s *state) size() int {
+	return 1 + (len(s.vars)+len(s.funcs)+len(s.args))/entriesCopied
+}
+
 // lost is a state of which only the functions are known, as possibilities.
-func (s *state) lost() *state {
+func (c *checker) lost(s *state) *state {
+	c.step(s.size())
 	n := &state{strange: true, stackLost: true, vars: s.odd(), physical: s.physical}
 	if len(s.funcs) > 0 {
 		n.funcs = make(map[string]binding, len(s.funcs))
@@ -97,7 +103,7 @@ func (r *run) set(s *state, name string, v variable) *state {
 	if _, ok := s.vars[name]; old == v && (ok || s.strange) {
 		return s
 	}
-	r.step(1 + len(s.vars)/2)
+	r.step(s.size())
 	n := *s
 	n.vars = maps.Clone(s.vars)
 	if n.vars == nil {
@@ -120,7 +126,8 @@ func special(name string) bool {
 }
 
 // forgetAll says that any variable may have any value now.
-func (s *state) forgetAll() *state {
+func (c *checker) forgetAll(s *state) *state {
+	c.step(s.size())
 	n := *s
 	n.vars, n.strange = s.odd(), true
 	return &n
@@ -160,7 +167,7 @@ func (r *run) join(a, b *state) *state {
 	case b == nil:
 		return a
 	}
-	r.step(1 + (len(a.vars)+len(b.vars))/2)
+	r.step(a.size() + b.size())
 	n := &state{
 		strange:   a.strange || b.strange,
 		stackLost: a.stackLost || b.stackLost || !slices.Equal(a.stack, b.stack),
@@ -182,7 +189,7 @@ func (r *run) join(a, b *state) *state {
 	if n.strange {
 		maps.DeleteFunc(n.vars, func(_ string, v variable) bool { return v == variable{} })
 	}
-	n.funcs = joinFuncs(a.funcs, b.funcs)
+	n.funcs = r.joinFuncs(a.funcs, b.funcs)
 	return n
 }
 
@@ -206,7 +213,7 @@ func joinVars(a, b map[string]variable) map[string]variable {
 	return out
 }
 
-func joinFuncs(a, b map[string]binding) map[string]binding {
+func (c *checker) joinFuncs(a, b map[string]binding) map[string]binding {
 	if maps.EqualFunc(a, b, func(x, y binding) bool {
 		return x.always == y.always && slices.Equal(x.bodies, y.bodies)
 	}) {
@@ -217,6 +224,7 @@ func joinFuncs(a, b map[string]binding) map[string]binding {
 		y := b[k]
 		m := binding{bodies: slices.Clone(x.bodies), always: x.always && y.always}
 		for _, f := range y.bodies {
+			c.step(1 + len(m.bodies)/partsCopied)
 			if !slices.Contains(m.bodies, f) {
 				m.bodies = append(m.bodies, f)
 			}
@@ -231,7 +239,8 @@ func joinFuncs(a, b map[string]binding) map[string]binding {
 	return out
 }
 
-func (s *state) bind(name string, b binding) *state {
+func (c *checker) bind(s *state, name string, b binding) *state {
+	c.step(s.size())
 	n := *s
 	n.funcs = maps.Clone(s.funcs)
 	if n.funcs == nil {

@@ -40,13 +40,11 @@ func (r *run) inSubshell(list []*syntax.Stmt, s *state) {
 func (r *run) stmt(st *syntax.Stmt, s *state) outcome {
 	if s == nil {
 		r.muted++
-		r.stmt(st, (&state{}).lost())
+		r.stmt(st, r.lost(&state{}))
 		r.muted--
 		return outcome{}
 	}
-	if !r.step(1) {
-		return both(s.lost())
-	}
+	r.step(1)
 	if st.Background || st.Coprocess || st.Disown {
 		r.command(st, s)
 		return outcome{ok: s}
@@ -114,7 +112,7 @@ func (r *run) compound(cmd syntax.Command, s *state) outcome {
 		return both(r.declare(cmd, s))
 	}
 	r.unclear(r.source(cmd), r.pos(cmd), "construct is not followed")
-	return both(s.lost())
+	return both(r.lost(s))
 }
 
 // binary follows a && b || c | d. The parser nests them to the left, as deep as
@@ -185,15 +183,16 @@ func (r *run) loop(s *state, once func(*state) (again, leave *state)) outcome {
 	for i := 0; ; i++ {
 		again, leave := once(head)
 		next := r.join(head, r.join(again, f.again))
+		r.step(head.size())
 		if i > rounds+2 {
 			r.unclear("", 0, "a loop that does not settle")
-			return both(head.lost())
+			return both(r.lost(head))
 		}
 		if next.equal(head) {
 			return both(r.join(leave, f.leave))
 		}
 		if i == rounds-1 {
-			next = next.lost()
+			next = r.lost(next)
 		}
 		head = next
 	}
@@ -252,6 +251,7 @@ func (r *run) caseClause(c *syntax.CaseClause, s *state) outcome {
 	none := s
 	var through *state
 	for _, it := range c.Items {
+		r.step(1)
 		for _, p := range it.Patterns {
 			_, s = r.value(p, s, false)
 			if p.Lit() == "*" {
@@ -276,7 +276,7 @@ func (r *run) funcDecl(d *syntax.FuncDecl, s *state) outcome {
 		names = append(names, d.Name)
 	}
 	for _, n := range names {
-		s = s.bind(n.Value, binding{bodies: []*function{f}, always: true})
+		s = r.bind(s, n.Value, binding{bodies: []*function{f}, always: true})
 	}
 	return both(s)
 }
@@ -284,7 +284,8 @@ func (r *run) funcDecl(d *syntax.FuncDecl, s *state) outcome {
 // arithmetic follows an arithmetic expression. Whatever it computes is a
 // number; what it assigns is not known afterwards.
 func (r *run) arithmetic(x syntax.ArithmExpr, s *state) *state {
-	if x == nil || s == nil || !r.step(1) {
+	r.step(1)
+	if x == nil || s == nil {
 		return s
 	}
 	target := func(x syntax.ArithmExpr) {
@@ -324,7 +325,7 @@ func (r *run) arithmetic(x syntax.ArithmExpr, s *state) *state {
 		}
 		if strings.ContainsAny(v, "$`=[") {
 			r.unclear(f.src, f.pos, "arithmetic evaluates text")
-			s = s.forgetAll()
+			s = r.forgetAll(s)
 		}
 	}
 	return s
@@ -332,6 +333,7 @@ func (r *run) arithmetic(x syntax.ArithmExpr, s *state) *state {
 
 // test follows [[ … ]]. The operands of its file operators are read.
 func (r *run) test(x syntax.TestExpr, s *state) *state {
+	r.step(1)
 	switch x := x.(type) {
 	case *syntax.BinaryTest:
 		s = r.test(x.X, s)
