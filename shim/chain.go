@@ -2,7 +2,6 @@ package shim
 
 import (
 	"bytes"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +32,9 @@ const (
 	// maxInterpreters bounds a chain of scripts; the kernel itself stops at a
 	// handful (exec_binprm in fs/exec.c).
 	maxInterpreters = 16
+	// maxLine is how much of a #! line the kernel reads (BINPRM_BUF_SIZE), but for
+	// the newline.
+	maxLine = 255
 )
 
 // leadsBack reports whether execve of the file at path could come back to this
@@ -55,17 +57,19 @@ func (c chain) leadsBack(path string, head []byte) bool {
 			return true
 		}
 	}
-	c.seen, c.steps = map[string]bool{path + "\x00": true}, 1
-	return c.follow(path, "", head)
+	c.seen, c.steps = map[string]bool{}, 1
+	return c.follow(path, nil, head)
 }
 
-// from looks at the file at path, which is started with the argument of a #!
-// line, and follows it.
-func (c *chain) from(path, arg string) bool {
-	if c.seen[path+"\x00"+arg] {
+// from looks at the file at path and follows it. args are those that a #! line
+// or env gave it; what stands behind them, a script and its arguments, is left out.
+func (c *chain) from(path string, args []string) bool {
+	search, _ := getenv(c.env, "PATH")
+	call := path + "\x00" + search + "\x00" + strings.Join(args, "\x00")
+	if c.seen[call] {
 		return false
 	}
-	c.seen[path+"\x00"+arg] = true
+	c.seen[call] = true
 	if c.steps++; c.steps > maxSteps {
 		return true
 	}
@@ -80,63 +84,98 @@ func (c *chain) from(path, arg string) bool {
 	if err != nil {
 		head = nil
 	}
-	return c.follow(path, arg, head)
+	return c.follow(path, args, head)
 }
 
 // follow goes on from a file with its first page, nil if that cannot be read.
-func (c *chain) follow(path, arg string, head []byte) bool {
+func (c *chain) follow(path string, args []string, head []byte) bool {
 	switch {
 	case head == nil:
 		// Perhaps a shim that cannot be read, which has no use for its record.
-		return c.fromAny(base(path), arg)
+		return c.fromAny(base(path), args) || c.fromEnv(path, args)
 	case record.IsShim(head):
 		name := base(path)
 		if r, ok := recordedBy(path); ok {
 			if isShimFile(r.Real) != yes {
-				return c.from(r.Real, arg)
+				return c.from(r.Real, args)
 			}
 			if !r.InPlace {
 				name = base(r.Real)
 			}
 		}
-		return c.fromAny(name, arg)
+		return c.fromAny(name, args)
 	case isELF(head):
-		if base(path) != "env" {
-			return false
-		}
-		next := envProgram(arg, c.env)
-		return next != "" && c.from(next, "")
+		return c.fromEnv(path, args)
 	}
-	if next, arg, ok := interpreter(head); ok {
-		return c.from(next, arg)
+	next, arg, ok := interpreter(head)
+	switch {
+	case !ok:
+		return c.from("/bin/sh", nil) // execvp(3)
+	case arg == "":
+		return c.from(next, nil)
+	default:
+		return c.from(next, []string{arg})
 	}
-	return c.from("/bin/sh", "") // execvp(3)
+}
+
+// fromEnv follows what is started by a program that is none of ours. Only of env
+// it is known what it does with its arguments.
+func (c *chain) fromEnv(path string, args []string) bool {
+	if base(path) != "env" {
+		return false
+	}
+	next, args, after := envProgram(args, c.env)
+	if next == "" {
+		return false
+	}
+	before := c.env
+	c.env = after
+	back := c.from(next, args)
+	c.env = before
+	return back
 }
 
 // fromAny follows whatever a shim could find on PATH.
-func (c *chain) fromAny(name, arg string) bool {
+func (c *chain) fromAny(name string, args []string) bool {
 	for _, dir := range pathDirs(c.env) {
-		if path := dir + "/" + name; isShimFile(path) != yes && c.from(path, arg) {
+		if path := dir + "/" + name; isShimFile(path) != yes && c.from(path, args) {
 			return true
 		}
 	}
 	return false
 }
 
+// maxShim is the size of a file beyond which it is searched for no record. A shim
+// has three megabytes.
+const maxShim = 16 << 20
+
 // recordedBy returns the record of another shim.
-func recordedBy(path string) (record.Record, bool) {
-	data, err := os.ReadFile(path)
+func recordedBy(path string) (r record.Record, ok bool) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
-		return record.Record{}, false
+		return r, false
 	}
-	r, ok, err := record.Read(data)
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxShim {
+		return r, false
+	}
+	data := make([]byte, st.Size)
+	for n := 0; n < len(data); {
+		m, err := unix.Pread(fd, data[n:], int64(n))
+		if err != nil || m == 0 {
+			return r, false
+		}
+		n += m
+	}
+	r, ok, err = record.Read(data)
 	return r, ok && err == nil
 }
 
 // interpreter returns the program that a #! line names and its argument, which
-// is all the rest of the line (execve(2)).
+// is all the rest of the line (execve(2)). The kernel leaves out what is too long.
 func interpreter(head []byte) (path, arg string, ok bool) {
-	line, ok := bytes.CutPrefix(head, []byte("#!"))
+	line, ok := bytes.CutPrefix(head[:min(len(head), maxLine)], []byte("#!"))
 	if !ok {
 		return "", "", false
 	}
@@ -149,40 +188,6 @@ func interpreter(head []byte) (path, arg string, ok bool) {
 		path = text
 	}
 	return path, arg, path != ""
-}
-
-// envProgram returns the file that env(1) starts for the argument of a #! line,
-// or "".
-func envProgram(arg string, env []string) string {
-	words := []string{arg}
-	if strings.HasPrefix(arg, "-") {
-		words = strings.Fields(arg) // -S splits it
-	}
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		switch {
-		case w == "-S" || w == "--":
-		case strings.HasPrefix(w, "-S"):
-			words[i] = w[2:]
-			i--
-		case w == "-u" || w == "-C" || w == "-a" || w == "--unset" || w == "--chdir" || w == "--argv0":
-			i++
-		case strings.HasPrefix(w, "-"):
-		case strings.HasPrefix(w, "PATH="):
-			env = []string{w}
-		case strings.Contains(w, "="):
-		case strings.Contains(w, "/"):
-			return w
-		default:
-			for _, dir := range pathDirs(env) {
-				if path := dir + "/" + w; startable(path) {
-					return path
-				}
-			}
-			return ""
-		}
-	}
-	return ""
 }
 
 func executable(path string) bool {

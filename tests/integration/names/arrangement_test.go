@@ -123,7 +123,10 @@ func (w *world) arrange(t *testing.T, r *rand.Rand) (*arrangement, bool) {
 			a.leads[slot] = to
 		case 12:
 			name := pick(r, toolNames)
-			script(slot, pick(r, []string{"#!/usr/bin/env ", "#! /usr/bin/env -S ", "#!/usr/bin/env -S A=1 "})+name+"\n", mode)
+			script(slot, pick(r, []string{
+				"#!/usr/bin/env ", "#! /usr/bin/env -S ", "#!/usr/bin/env -S A=1 ", "#!/usr/bin/env --split-string=",
+				"#!/usr/bin/env -S/usr/bin/env -uA ", "#!/usr/bin/env -S --ignore-signal=PIPE ",
+			})+name+"\n", mode)
 			a.leads[slot] = "env " + name
 		case 13:
 			script(slot, fmt.Sprintf("#!/bin/sh\nexit %d\n", bare.RealCode), 0o755)
