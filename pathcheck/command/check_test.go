@@ -279,7 +279,7 @@ var rows = []row{
 	{"make {a,b}=~/x", abs, false},
 	{"cat {a}b,/etc/x}", abs, false},
 	{"cat {a,b{c,/etc/x}", fine, false}, // b/etc/x
-	{"cat {a,{b,/etc/x}", fine, false}, // {a,/etc/x
+	{"cat {a,{b,/etc/x}", fine, false},  // {a,/etc/x
 	{"find . -exec x {},/etc/x}", fine, false},
 	{"cat {1..$X,/etc/x}", abs, true},
 	{"cat {1..$X}", fine, true},
