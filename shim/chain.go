@@ -26,8 +26,9 @@ const (
 	// maxSteps bounds how many files are looked at; who needs more is not
 	// looked at to the end and taken for a loop.
 	maxSteps = 100
-	// maxReturns bounds how often a script that cannot be read may have been
-	// started before: the kernel puts its path into argv each time.
+	// maxReturns bounds how often a script may have been started before that comes
+	// back without being seen, because it cannot be read or through a program that
+	// is not known: the kernel puts its path into argv each time.
 	maxReturns = 8
 	// maxInterpreters bounds a chain of scripts; the kernel itself stops at a
 	// handful (exec_binprm in fs/exec.c).
@@ -155,20 +156,17 @@ func recordedBy(path string) (r record.Record, ok bool) {
 	if err != nil {
 		return r, false
 	}
-	defer unix.Close(fd)
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxShim {
-		return r, false
+	var data []byte
+	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size <= maxShim {
+		data = make([]byte, st.Size)
 	}
-	data := make([]byte, st.Size)
-	for n := 0; n < len(data); {
-		m, err := unix.Pread(fd, data[n:], int64(n))
-		if err != nil || m == 0 {
-			return r, false
-		}
-		n += m
+	n := 0
+	for m := 1; m > 0 && n < len(data); n += max(m, 0) {
+		m, _ = unix.Pread(fd, data[n:], int64(n))
 	}
-	r, ok, err = record.Read(data)
+	unix.Close(fd)
+	r, ok, err = record.Read(data[:n])
 	return r, ok && err == nil
 }
 

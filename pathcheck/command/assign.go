@@ -61,7 +61,8 @@ func (r *run) assigned(name string, f field) {
 	if name == "PATH" {
 		use = Search
 	}
-	for p := range strings.SplitSeq(f.text, ":") {
+	for p, rest, more := "", f.text, true; more; {
+		p, rest, more = strings.Cut(rest, ":")
 		r.read(len(p))
 		if strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "//") {
 			r.locate(p, nil, use, f.pos, f.partly())

@@ -10,6 +10,16 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 )
 
+// declarations and builtins are those that are followed, beside the ones that
+// change the directory or run something.
+var (
+	declarations = []string{"export", "readonly", "declare", "typeset", "local"}
+	builtins     = []string{
+		"exit", "return", "break", "continue", "true", ":", "false", "set", "shift", "shopt", "alias",
+		"enable", "unset", "read", "mapfile", "readarray", "getopts", "printf", "wait",
+	}
+)
+
 // builtin follows a builtin of the shell, and anything else as a program.
 func (r *run) builtin(cmd []field, env map[string]variable, in []*syntax.Redirect, s *state) outcome {
 	name, args := cmd[0].text, cmd[1:]
@@ -37,15 +47,11 @@ func (r *run) builtin(cmd []field, env map[string]variable, in []*syntax.Redirec
 		r.unclear(cmd[0].src, cmd[0].pos, "runs a file in this shell")
 		return both(r.lost(s))
 	}
-	switch name {
-	case "exit", "return", "break", "continue", "true", ":", "false", "set", "shift", "shopt", "alias",
-		"enable", "unset", "read", "mapfile", "readarray", "getopts", "printf", "wait",
-		"export", "readonly", "declare", "typeset", "local":
-	default:
-		return r.external(cmd, env, in, s)
-	}
-	if decl := name == "export" || name == "readonly" || name == "declare" || name == "typeset" || name == "local"; decl {
+	if slices.Contains(declarations, name) {
 		return both(r.declareFields(name, args, s))
+	}
+	if !slices.Contains(builtins, name) {
+		return r.external(cmd, env, in, s)
 	}
 	r.judgeAll(args, s)
 	switch name {

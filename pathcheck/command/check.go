@@ -228,19 +228,13 @@ func newChecker(o Options) *checker {
 	if c.Resolve == nil {
 		c.Resolve = resolve
 	}
-	if c.Workspace != "" {
-		c.roots = append(c.roots, c.Workspace)
-	}
-	for _, r := range o.Roots {
+	for _, r := range append([]string{c.Workspace}, o.Roots...) {
 		if r != "" {
 			c.roots = append(c.roots, r)
 		}
 	}
 	for _, d := range deviceDirs {
-		c.roots = append(c.roots, d)
-		if p, err := c.Resolve(d); err == nil {
-			c.roots = append(c.roots, p)
-		}
+		c.roots = append(c.roots, d, c.real(d))
 	}
 	return c
 }

@@ -46,6 +46,10 @@ type binding struct {
 	always bool
 }
 
+func (b binding) equal(o binding) bool {
+	return b.always == o.always && slices.Equal(b.bodies, o.bodies)
+}
+
 type function struct {
 	run    *run
 	body   *syntax.Stmt
@@ -117,12 +121,12 @@ func (r *run) forget(s *state, name string) *state { return r.set(s, name, varia
 
 // special names variables that an assignment does not simply set.
 func special(name string) bool {
-	switch name {
-	case "_", "PWD", "DIRSTACK", "FUNCNAME", "GROUPS", "RANDOM", "SRANDOM", "SECONDS",
-		"LINENO", "UID", "EUID", "PPID", "SHELLOPTS", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME":
-		return true
-	}
-	return len(name) > 4 && name[:4] == "BASH"
+	return slices.Contains(specials, name) || len(name) > 4 && name[:4] == "BASH"
+}
+
+var specials = []string{
+	"_", "PWD", "DIRSTACK", "FUNCNAME", "GROUPS", "RANDOM", "SRANDOM", "SECONDS",
+	"LINENO", "UID", "EUID", "PPID", "SHELLOPTS", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME",
 }
 
 // forgetAll says that any variable may have any value now.
@@ -154,9 +158,7 @@ func (s *state) equal(o *state) bool {
 	return slices.Equal(s.dirs, o.dirs) && s.strange == o.strange && maps.Equal(s.vars, o.vars) &&
 		s.stackLost == o.stackLost && slices.Equal(s.stack, o.stack) &&
 		s.argsKnown == o.argsKnown && slices.Equal(s.args, o.args) && s.physical == o.physical &&
-		maps.EqualFunc(s.funcs, o.funcs, func(a, b binding) bool {
-			return a.always == b.always && slices.Equal(a.bodies, b.bodies)
-		})
+		maps.EqualFunc(s.funcs, o.funcs, binding.equal)
 }
 
 // join is what is known if either state may hold; nil is one that cannot.
@@ -187,7 +189,11 @@ func (r *run) join(a, b *state) *state {
 	}
 	n.vars = joinVars(a.vars, b.vars)
 	if n.strange {
-		maps.DeleteFunc(n.vars, func(_ string, v variable) bool { return v == variable{} })
+		for name, v := range n.vars {
+			if v == (variable{}) {
+				delete(n.vars, name)
+			}
+		}
 	}
 	n.funcs = r.joinFuncs(a.funcs, b.funcs)
 	return n
@@ -214,9 +220,7 @@ func joinVars(a, b map[string]variable) map[string]variable {
 }
 
 func (c *checker) joinFuncs(a, b map[string]binding) map[string]binding {
-	if maps.EqualFunc(a, b, func(x, y binding) bool {
-		return x.always == y.always && slices.Equal(x.bodies, y.bodies)
-	}) {
+	if maps.EqualFunc(a, b, binding.equal) {
 		return a
 	}
 	out := make(map[string]binding, max(len(a), len(b)))
