@@ -35,7 +35,7 @@ type Tally struct {
 //
 // If a directory is not the one that [Prepare] saw, the error is [ErrChanged].
 func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
-	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred), rooted: map[string]bool{}}
+	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred), rooted: map[string]bool{}, moved: map[string]string{}}
 	for path := range pl.expand {
 		w.queue = append(w.queue, path)
 	}
@@ -76,6 +76,9 @@ type walk struct {
 	barred map[pathcheck.ID]string
 	// rooted holds the paths of the roots that have their grant.
 	rooted map[string]bool
+	// moved holds, for directories above something hidden that stand elsewhere
+	// now, and not by a mount, where they were.
+	moved map[string]string
 }
 
 // everything grants "/" as a whole.
@@ -151,6 +154,12 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	if w.appeared(path) {
 		return fmt.Errorf("%s: %w", quote(path), ErrChanged)
 	}
+	if was, ok := w.moved[dirPath]; ok {
+		// Once the directory is back, this is what the policy hides.
+		if was = pathcheck.Join(was, name); w.Plan.hidden[was] || w.appeared(was) {
+			return nil
+		}
+	}
 	node, err := dir.Open(name)
 	if err != nil {
 		if pathcheck.Exhausted(err) {
@@ -194,6 +203,13 @@ func (w *walk) appeared(path string) bool {
 
 // split puts a directory in the queue, to be granted entry by entry.
 func (w *walk) split(path string, id pathcheck.ID) {
+	if was, ok := w.Plan.barred[id]; ok && was != path {
+		here, ok := w.mounts.Of(path)
+		there, known := w.mounts.Of(was)
+		if ok && known && here.ID == there.ID {
+			w.moved[path] = was
+		}
+	}
 	w.expand[path] = id
 	w.barred[id] = path
 	w.queue = append(w.queue, path)
