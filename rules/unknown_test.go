@@ -124,3 +124,65 @@ func TestMissingUnknownHidden(t *testing.T) {
 		}
 	}
 }
+
+// A directory above a hidden path is met as its sibling while somebody exchanges
+// the two. What the plan does not know in it is hidden by the name that it has
+// when it is back.
+func TestWalkMovedAway(t *testing.T) {
+	x := pathtest.New(base + "/srv/above/open/f\n/srv/other/")
+	plan, err := rules.Prepare(policy("-/srv/above/new/token -/srv/above/file"), user(x), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Add("/srv/above/new/\n/srv/above/file")
+	unknown, file, open := x.Info("/srv/above/new").ID, x.Info("/srv/above/file").ID, x.Info("/srv/above/open").ID
+	exchanged := false
+	x.BeforeOpen = func(path string) {
+		if path == "/srv/other" && !exchanged || path == "/srv/above" && exchanged {
+			x.Exchange("/srv/above", "/srv/other")
+			exchanged = !exchanged
+		}
+	}
+	sink := &identities{ids: map[pathcheck.ID]string{}}
+	// The one that is found at its own path by then is a change, too.
+	if _, err := plan.Walk(x, sink); err != nil && !errors.Is(err, rules.ErrChanged) {
+		t.Fatal(err)
+	}
+	for _, id := range []pathcheck.ID{unknown, file} {
+		if path, ok := sink.ids[id]; ok {
+			t.Errorf("%s was granted", path)
+		}
+	}
+
+	// Exchanged for the whole of the entries that are not known: those are left
+	// out, and the others are granted.
+	x.BeforeOpen = nil
+	if exchanged {
+		x.Exchange("/srv/above", "/srv/other")
+	}
+	l := user(x)
+	l.Seen = &rules.Seen{}
+	x.Remove("/srv/above/new")
+	x.Remove("/srv/above/file")
+	if _, err = rules.Prepare(policy("-/srv/above/new/token -/srv/above/file"), l, x); err != nil {
+		t.Fatal(err)
+	}
+	x.Add("/srv/above/new/\n/srv/above/file")
+	unknown, file = x.Info("/srv/above/new").ID, x.Info("/srv/above/file").ID
+	x.Exchange("/srv/above", "/srv/other")
+	if plan, err = rules.Prepare(policy("-/srv/above/new/token -/srv/above/file"), l, x); err != nil {
+		t.Fatal(err)
+	}
+	sink = &identities{ids: map[pathcheck.ID]string{}}
+	if _, err := plan.Walk(x, sink); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []pathcheck.ID{unknown, file} {
+		if path, ok := sink.ids[id]; ok {
+			t.Errorf("exchanged all the time: %s was granted", path)
+		}
+	}
+	if sink.ids[open] != "/srv/other/open" {
+		t.Errorf("exchanged all the time: granted are %v", sink.ids)
+	}
+}
