@@ -128,12 +128,6 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// Of is [MountIndex.Of], for a single question.
-func (ms Mounts) Of(path string) (Mount, bool) { return ms.Index().Of(path) }
-
-// Aliases is [MountIndex.Aliases], for a single question.
-func (ms Mounts) Aliases(path string) ([]Alias, bool) { return ms.Index().Aliases(path) }
-
 // A MountIndex answers many questions about a table of mounts.
 type MountIndex struct {
 	mounts Mounts
@@ -215,8 +209,11 @@ func (ix *MountIndex) Inside(path string) (dev, inside string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	return own.Dev, Join(own.Root, Rel(own.Point, path)), true
+	return own.Dev, own.inside(path), true
 }
+
+// inside returns where a path within the mount lies in its file system.
+func (m Mount) inside(path string) string { return Join(m.Root, Rel(m.Point, path)) }
 
 // An Alias is a second path to the same place.
 type Alias struct {
@@ -241,7 +238,7 @@ func (ix *MountIndex) Aliases(path string) ([]Alias, bool) {
 	var out []Alias
 	own, known := ix.Of(path)
 	if known {
-		out = ix.show(out, own.ID, own.Dev, Join(own.Root, Rel(own.Point, path)), path)
+		out = ix.show(out, own.ID, own.Dev, own.inside(path), path)
 	}
 	for _, sub := range ix.mounts {
 		if Beneath(path, sub.Point) && ix.Reaches(sub) {
@@ -259,7 +256,7 @@ func (ix *MountIndex) Others(path string) []string {
 		return nil
 	}
 	var out []string
-	inside := Join(own.Root, Rel(own.Point, path))
+	inside := own.inside(path)
 	for _, i := range ix.byDev[own.Dev] {
 		m := ix.mounts[i]
 		if m.ID == own.ID || !Within(m.Root, inside) {

@@ -37,7 +37,7 @@ func checkOf(t *testing.T, ms pathcheck.Mounts, paths ...string) {
 			continue
 		}
 		// STATX_MNT_ID came with Linux 5.8, Landlock with 5.13.
-		if m, ok := ms.Of(path); !ok || m.ID != int(st.Mnt_id) {
+		if m, ok := ms.Index().Of(path); !ok || m.ID != int(st.Mnt_id) {
 			t.Errorf("Of(%q) = %d, %v; the kernel says %d", path, m.ID, ok, st.Mnt_id)
 		}
 	}
@@ -131,7 +131,7 @@ func hardMounts(dir, secret string) error {
 
 func checkAliases(t *testing.T, ms pathcheck.Mounts, path string, want ...string) {
 	t.Helper()
-	aliases, known := ms.Aliases(path)
+	aliases, known := ms.Index().Aliases(path)
 	if !known {
 		t.Error("aliases are not known")
 	}

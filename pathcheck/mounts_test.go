@@ -58,8 +58,8 @@ func FuzzParseMounts(f *testing.F) {
 		}
 		for _, m := range ms {
 			if strings.HasPrefix(m.Point, "/") {
-				ms.Of(m.Point)
-				ms.Aliases(m.Point)
+				ms.Index().Of(m.Point)
+				ms.Index().Aliases(m.Point)
 			}
 		}
 	})
@@ -82,7 +82,7 @@ func TestMountsOf(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ms := pathtest.New(tt.tree).Mounts()
 			for path, want := range tt.want {
-				if m, ok := ms.Of(path); !ok || m.ID != want {
+				if m, ok := ms.Index().Of(path); !ok || m.ID != want {
 					t.Errorf("Of(%q) = %d, %v, want %d", path, m.ID, ok, want)
 				}
 			}
@@ -100,19 +100,19 @@ func TestMountsOfUnseenRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, ok := ms.Of("/srv"); ok {
+	if m, ok := ms.Index().Of("/srv"); ok {
 		t.Errorf("/srv is on %d", m.ID)
 	}
-	if m, ok := ms.Of("/usr/srv/x"); !ok || m.ID != 65 {
+	if m, ok := ms.Index().Of("/usr/srv/x"); !ok || m.ID != 65 {
 		t.Errorf("/usr/srv/x is on %d, %v", m.ID, ok)
 	}
-	if _, known := ms.Aliases("/srv"); known {
+	if _, known := ms.Index().Aliases("/srv"); known {
 		t.Error("aliases of /srv are said to be known")
 	}
-	if a, known := ms.Aliases("/usr/srv"); !known || len(a) != 0 {
+	if a, known := ms.Index().Aliases("/usr/srv"); !known || len(a) != 0 {
 		t.Errorf("aliases of /usr/srv are %v, %v", a, known)
 	}
-	if _, known := pathcheck.Mounts(nil).Aliases("/srv"); known {
+	if _, known := pathcheck.Mounts(nil).Index().Aliases("/srv"); known {
 		t.Error("aliases without a table are said to be known")
 	}
 }
@@ -147,7 +147,7 @@ func TestAliases(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, known := pathtest.New(tt.tree).Mounts().Aliases(tt.path)
+			got, known := pathtest.New(tt.tree).Mounts().Index().Aliases(tt.path)
 			if !known {
 				t.Error("not known")
 			}
@@ -170,7 +170,7 @@ func TestAliasesEscaped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := ms.Aliases("/my files/secret")
+	got, _ := ms.Index().Aliases("/my files/secret")
 	want := []pathcheck.Alias{
 		{Path: "/mnt/the mount/secret", Shows: "/my files/secret", FSType: "ext4"},
 		// An inode that lost its name is still what the mount shows.

@@ -52,11 +52,13 @@ var (
 )
 
 // Resolve follows path through t as the kernel would, by component, and holds
-// at most two nodes open beside those that a [Kept] keeps. path must be absolute; it need not be clean: ".."
-// is taken physically, behind the symlink before it. A missing tail is no
-// error, and neither is "/" or "." behind a file. A non-directory in the
-// middle is one ([ErrNotDir]), and so are a loop ([ErrLoop]) and a directory
-// that is another one when ".." leads through it again ([ErrChanged]).
+// at most two nodes open beside those that a [Kept] keeps.
+//
+// path must be absolute; it need not be clean: ".." is taken physically, behind
+// the symlink before it. A missing tail is no error, and neither is "/" or "."
+// behind a file. A non-directory in the middle is one ([ErrNotDir]), and so are a
+// loop ([ErrLoop]) and a directory that is another one when ".." leads through it
+// again ([ErrChanged]).
 func Resolve(t Tree, path string) (Location, error) {
 	if !strings.HasPrefix(path, "/") {
 		return Location{}, ErrNotAbsolute

@@ -45,11 +45,12 @@ func Missing(p *Policy, l Launch, t pathcheck.Tree) []MissingDir {
 	if p.Scope != ScopeWorkspace {
 		return nil
 	}
-	f := newRootFinder(p, l, t, l.Mounts.Index())
+	f := newRootFinder(p, l, t, nil)
 	all, err := f.collect()
 	if err != nil || !slices.ContainsFunc(all, f.isMissing) || f.candidates() != nil {
 		return nil // Prepare says what is wrong
 	}
+	f.mounts = l.Mounts.Index() // only now: nearly always nothing is missing
 	f.guard()
 	var hidden []pathcheck.Location
 	for _, e := range p.Hidden {

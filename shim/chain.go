@@ -152,20 +152,19 @@ const maxShim = 16 << 20
 
 // recordedBy returns the record of another shim.
 func recordedBy(path string) (r record.Record, ok bool) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	fd, size, err := openRegular(path)
 	if err != nil {
 		return r, false
 	}
-	var st unix.Stat_t
-	var data []byte
-	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size <= maxShim {
-		data = make([]byte, st.Size)
+	defer unix.Close(fd)
+	if size > maxShim {
+		return r, false
 	}
+	data := make([]byte, size)
 	n := 0
 	for m := 1; m > 0 && n < len(data); n += max(m, 0) {
 		m, _ = unix.Pread(fd, data[n:], int64(n))
 	}
-	unix.Close(fd)
 	r, ok, err = record.Read(data[:n])
 	return r, ok && err == nil
 }

@@ -148,19 +148,30 @@ func readHead(path string) (head []byte, err error) {
 	return head, err
 }
 
+// openRegular opens a regular file for reading. It waits for nothing, and is
+// EACCES for every other kind.
+func openRegular(path string) (fd int, size int64, err error) {
+	fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return -1, 0, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = unix.EACCES
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, 0, err
+	}
+	return fd, st.Size, nil
+}
+
 func readFirst(path string) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	fd, _, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, unix.EACCES
-	}
 	head := make([]byte, 4096)
 	n, err := unix.Pread(fd, head, 0)
 	if err != nil {

@@ -1,8 +1,6 @@
 package harness
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"slices"
 	"testing"
@@ -148,7 +146,11 @@ func (w *world) check(t *testing.T, got []launched, rows []row, ways []string) {
 		}
 	}
 	reports := launch.Reports(t, w.at("$W/control/launches.jsonl"))
-	lines := launchLines(t, w.at("$W/control/log"))
+	log, err := os.ReadFile(w.at("$W/control/log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := launch.LogLines(t, log)
 	held := 0
 	for _, l := range got {
 		name := l.Way + " " + l.Form + " free"
@@ -251,7 +253,7 @@ func announced(t *testing.T, r shim.Report) string {
 }
 
 // written compares the report and the log's line of a launch with what it was.
-func (w *world) written(t *testing.T, l launched, r shim.Report, lines []launchLine) {
+func (w *world) written(t *testing.T, l launched, r shim.Report, lines []launch.LogLine) {
 	t.Helper()
 	exposed := w.all([]string{"$R/durable-sessions/" + l.Session, "$R/opencode/" + l.Session, "$I/data/provider-traces/" + l.Session})
 	if r.Outcome != "exec" || r.Mechanism != "landlock" || r.Error != "" {
@@ -268,41 +270,12 @@ func (w *world) written(t *testing.T, l launched, r shim.Report, lines []launchL
 	if diff := cmp.Diff(exposed, r.Exposed); diff != "" {
 		t.Errorf("exposed in the report (-want +got)\n%s", diff)
 	}
-	want := launchLine{PID: l.PID, RunHidden: w.all(runHidden), RunExposed: exposed}
-	i := slices.IndexFunc(lines, func(line launchLine) bool { return line.PID == l.PID })
+	want := launch.LogLine{PID: l.PID, RunHidden: w.all(runHidden), RunExposed: exposed}
+	i := slices.IndexFunc(lines, func(line launch.LogLine) bool { return line.PID == l.PID })
 	if i < 0 {
 		t.Fatalf("no line of the log about pid %d", l.PID)
 	}
 	if diff := cmp.Diff(want, lines[i]); diff != "" {
 		t.Errorf("log (-want +got)\n%s", diff)
 	}
-}
-
-// A launchLine is the line of the log about one launch.
-type launchLine struct {
-	PID        int      `json:"pid"`
-	RunHidden  []string `json:"run_hidden"`
-	RunExposed []string `json:"run_exposed"`
-}
-
-func launchLines(t *testing.T, path string) []launchLine {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []launchLine
-	for line := range bytes.Lines(data) {
-		var l struct {
-			Message string `json:"@message"`
-			launchLine
-		}
-		if err := json.Unmarshal(line, &l); err != nil {
-			t.Fatalf("log line %s: %v", line, err)
-		}
-		if l.Message == "launch" {
-			out = append(out, l.launchLine)
-		}
-	}
-	return out
 }

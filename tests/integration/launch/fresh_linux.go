@@ -29,25 +29,35 @@ func Fresh() {
 	}
 }
 
+// sigaction is the kernel's struct sigaction, on both architectures. The
+// runtime's own calls do not reach all signals, or install handlers.
+type sigaction struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+const sigIgn = 1
+
+func (a *sigaction) set(signal uintptr) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(a)), 0, 8, 0, 0); e != 0 {
+		return fmt.Errorf("rt_sigaction %d: %w", signal, e)
+	}
+	return nil
+}
+
 // defaultSignals makes each ignored signal SIG_DFL and unblocks all in the
 // calling thread. It returns whether it changed any.
 func defaultSignals() (changed bool, err error) {
-	type sigaction struct { // the kernel's, on both architectures
-		handler, flags, restorer uintptr
-		mask                     uint64
-	}
-	const ignore = 1 // SIG_IGN
 	for n := uintptr(1); n <= 64; n++ {
 		var act sigaction
 		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, n, 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0); e != 0 {
 			return false, fmt.Errorf("rt_sigaction %d: %w", n, e)
 		}
-		if act.handler != ignore {
+		if act.handler != sigIgn {
 			continue
 		}
-		act = sigaction{}
-		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, n, uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0); e != 0 {
-			return false, fmt.Errorf("rt_sigaction %d: %w", n, e)
+		if err := (&sigaction{}).set(n); err != nil {
+			return false, err
 		}
 		changed = true
 	}

@@ -82,3 +82,29 @@ func NotEnforced(r shim.Report, what string) []string {
 	}
 	return slices.Clip(out)
 }
+
+// A LogLine is the line of a log about one launch.
+type LogLine struct {
+	PID        int      `json:"pid"`
+	RunHidden  []string `json:"run_hidden"`
+	RunExposed []string `json:"run_exposed"`
+}
+
+// LogLines returns the lines about launches in the text of a log.
+func LogLines(tb testing.TB, log []byte) []LogLine {
+	tb.Helper()
+	var out []LogLine
+	for line := range bytes.Lines(log) {
+		var l struct {
+			Message string `json:"@message"`
+			LogLine
+		}
+		if err := json.Unmarshal(line, &l); err != nil {
+			tb.Fatalf("log line %s: %v", line, err)
+		}
+		if l.Message == "launch" {
+			out = append(out, l.LogLine)
+		}
+	}
+	return out
+}

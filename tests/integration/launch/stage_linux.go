@@ -244,23 +244,18 @@ func (s *Setup) unprivileged() error {
 	}
 	// The kernel's own calls: the runtime has handlers of its own for nearly
 	// all signals, and execve keeps only what is ignored.
-	type sigaction struct {
-		handler, flags, restorer uintptr
-		mask                     uint64
-	}
-	const ignore = 1
 	for n := 1; n <= 64; n++ {
 		var act sigaction
 		for _, sig := range s.Ignore {
 			if int(sig) == n {
-				act.handler = ignore
+				act.handler = sigIgn
 			}
 		}
 		if n == int(unix.SIGKILL) || n == int(unix.SIGSTOP) {
 			continue
 		}
-		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0); e != 0 {
-			return fmt.Errorf("rt_sigaction %d: %w", n, e)
+		if err := act.set(uintptr(n)); err != nil {
+			return err
 		}
 	}
 	var mask uint64

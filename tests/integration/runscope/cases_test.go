@@ -342,11 +342,11 @@ func TestCase49_LogAndReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := launchLines(t, data)
+		lines := launch.LogLines(t, data)
 		if len(lines) != 1 {
 			t.Fatalf("%d lines about a launch in %s", len(lines), data)
 		}
-		want := launchLine{
+		want := launch.LogLine{
 			PID:        run.PID,
 			RunHidden:  w.all([]string{"$R/durable-sessions", "$R/runner", "$R/control-plane", "$R/opencode", "$I/data/run-logs", "$I/data/provider-traces", "$I/data/backups", "$I/db", "$I/secrets"}),
 			RunExposed: w.all([]string{"$R/durable-sessions/own-scope", "$R/opencode/own-session"}),

@@ -1,8 +1,6 @@
 package runscope
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,31 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// A launchLine is the line of the log about one launch.
-type launchLine struct {
-	PID        int      `json:"pid"`
-	RunHidden  []string `json:"run_hidden"`
-	RunExposed []string `json:"run_exposed"`
-}
-
-func launchLines(t *testing.T, log []byte) []launchLine {
-	t.Helper()
-	var out []launchLine
-	for line := range bytes.Lines(log) {
-		var l struct {
-			Message string `json:"@message"`
-			launchLine
-		}
-		if err := json.Unmarshal(line, &l); err != nil {
-			t.Fatalf("log line %s: %v", line, err)
-		}
-		if l.Message == "launch" {
-			out = append(out, l.launchLine)
-		}
-	}
-	return out
-}
 
 // await waits for a file that the launch makes. The directory may be missing too.
 func await(t *testing.T, dir, name string) {
