@@ -8,6 +8,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -22,7 +23,7 @@ func TestExplainProc(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := shim.Explain(p, rules.Source{}, "/bin/true", &shim.Start{Argv: []string{"true"}, Envp: launch.DefaultEnv, ExecFn: "/bin/true"})
+		x, err := shim.Explain(p, rules.Source{}, "/bin/true", &shim.Call{Argv: []string{"true"}, Envp: launch.DefaultEnv, ExecFn: "/bin/true"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestExplainProc(t *testing.T) {
 	}
 }
 
-func ofProc(r shim.Report) map[string]string {
+func ofProc(r report.Report) map[string]string {
 	out := map[string]string{}
 	for _, e := range r.Enforced {
 		if e.What == "proc" || e.What == "proc-visibility" {
