@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/confine"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
 )
@@ -42,7 +43,7 @@ func (l *launch) confine() error {
 
 	// Close descriptors: what the launcher left open is judged by the plan, and
 	// before it could be of use to anybody.
-	var files *rules.Plan
+	var files *plan.Plan
 	if l.plan != nil {
 		files = l.plan.Files
 	}
@@ -86,9 +87,9 @@ func (l *launch) makePlan(k rules.Kernel) (rs *confine.Ruleset, err error) {
 		}
 		return nil, nil
 	}
-	var sink func([]string) (rules.Sink, error)
+	var sink func([]string) (plan.Sink, error)
 	if k.ABI > 0 {
-		sink = func(needed []string) (rules.Sink, error) {
+		sink = func(needed []string) (plan.Sink, error) {
 			rs.Close() // that of a plan that was given up
 			rs, err = confine.NewRuleset(p, k, needed)
 			return rs, err

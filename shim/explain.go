@@ -6,6 +6,8 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/confine"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/target"
@@ -20,7 +22,7 @@ type Explanation struct {
 	Report report.Report
 	// Grants is everything that stays open, in the order of the walk, where the
 	// policy confines files.
-	Grants []rules.Grant
+	Grants []plan.Grant
 	// Made are directories and files that the launch would make first. Those of
 	// them that are exposed are not among the grants.
 	Made []string
@@ -33,7 +35,7 @@ type Explanation struct {
 // directory and mounts.
 //
 // The error is that with which the launch would stop.
-func Explain(p *rules.Policy, source rules.Source, program string, c *Call) (*Explanation, error) {
+func Explain(p *rules.Policy, source load.Source, program string, c *Call) (*Explanation, error) {
 	l := newLaunch(c)
 	l.self = target.Self{Path: c.ExecFn, Invoked: c.ExecFn}
 	name := l.self.Name()
@@ -53,8 +55,8 @@ func Explain(p *rules.Policy, source rules.Source, program string, c *Call) (*Ex
 	if l.request.Policy.ConfinesFiles() {
 		in := l.input()
 		in.Dry = true
-		var sink rules.Recorder
-		l.plan, err = planner.Make(in, func([]string) (rules.Sink, error) {
+		var sink plan.Recorder
+		l.plan, err = planner.Make(in, func([]string) (plan.Sink, error) {
 			sink.Grants = nil
 			return &sink, nil
 		})

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
 )
 
 // A request is what was asked of one launch.
 type request struct {
 	Policy *rules.Policy
-	Source rules.Source
+	Source load.Source
 	// Env is the environment that the program gets.
 	Env []string
 	// Dropped and gaps are what of the policy does not apply to this launch, or
@@ -38,7 +39,7 @@ func takePolicy(c *Call) (value string, env []string, err error) {
 // decode reads the policy. Report and log of the record are for a policy that names
 // none.
 func decode(c *Call, value string, env []string) (*request, error) {
-	p, source, err := rules.Load(value, rules.Options{PolicyEnv: policyEnv(c), ProfileDir: c.Record.ProfileDir})
+	p, source, err := load.Policy(value, load.Options{PolicyEnv: policyEnv(c), ProfileDir: c.Record.ProfileDir})
 	if err != nil {
 		return nil, fail("policy in "+policyEnv(c), err)
 	}
@@ -53,7 +54,7 @@ func decode(c *Call, value string, env []string) (*request, error) {
 
 // newRequest makes a request of a policy and the launcher's environment without the
 // policy's variable.
-func newRequest(p *rules.Policy, source rules.Source, env []string) *request {
+func newRequest(p *rules.Policy, source load.Source, env []string) *request {
 	r := &request{Policy: p, Source: source, Env: rules.Apply(env, p.Env)}
 	r.Env = rules.Apply(r.Env, p.ToolchainEnv(r.Env))
 	if p.CommandCheck && noCommandCheck != "" {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 )
 
 // Exit codes of run, those of a launch.
@@ -105,7 +106,7 @@ func (a *admin) policyFor(file string, own *runFlags) (*rules.Policy, []string, 
 	case file == "" && rules.Blank(value):
 		return nil, nil, &usageError{"run", "no policy: give --policy FILE, or set " + rules.DefaultPolicyEnv}
 	case file == "":
-		policy, _, err = rules.Load(value, rules.Options{})
+		policy, _, err = load.Policy(value, load.Options{})
 	default:
 		policy, err = a.readPolicy(file)
 	}

@@ -39,7 +39,19 @@ var arrows = []arrow{
 	},
 	{
 		pkg: "rules", may: []string{"pathcheck"}, then: true,
+		why: "what was asked is decided from its text alone, on any system",
+	},
+	{
+		pkg: "rules/load", may: []string{"rules"}, then: true,
+		why: "a policy is read from where it stands without knowing what it will mean",
+	},
+	{
+		pkg: "rules/plan", may: []string{"rules", "pathcheck"}, then: true,
 		why: "the decision is made without a kernel, so that explain and the tests make the same one, on any system",
+	},
+	{
+		pkg: "rules/evalhide", may: []string{"rules", "pathcheck"}, then: true,
+		why: "a policy for evaluations is made before a launch, and the launch knows nothing of it",
 	},
 	{
 		pkg: "shim/boot", may: []string{}, then: true,
@@ -62,21 +74,21 @@ var arrows = []arrow{
 		why: "what is said depends on nothing that is decided",
 	},
 	{
-		pkg: "shim/internal/target", may: []string{"rules", "pathcheck", "shim/record"}, then: true,
+		pkg: "shim/internal/target", may: []string{"rules/plan", "pathcheck", "shim/record"}, then: true,
 		why: "which program it is does not depend on what confines it",
 	},
 	{
-		pkg: "shim/internal/planner", may: []string{"rules", "pathcheck", "shim/record", "shim/internal/target"}, then: true,
+		pkg: "shim/internal/planner", may: []string{"rules", "rules/load", "rules/plan", "pathcheck", "shim/record", "shim/internal/target"}, then: true,
 		why: "a plan is made without entering anything, so that an explanation makes the same one",
 	},
 	{
-		pkg: "shim/internal/confine", may: []string{"rules", "pathcheck", "shim/seccomp", "shim/internal/planner"}, then: true,
+		pkg: "shim/internal/confine", may: []string{"rules", "rules/plan", "pathcheck", "shim/seccomp", "shim/internal/planner"}, then: true,
 		why: "what is entered and proved is the plan's and the kernel's; the report is made from it and never asked",
 	},
 	{
 		pkg: "shim", then: true,
 		may: []string{
-			"rules", "pathcheck", "pathcheck/command", "shim/boot", "shim/record", "shim/seccomp", "shim/report",
+			"rules", "rules/load", "rules/plan", "pathcheck", "pathcheck/command", "shim/boot", "shim/record", "shim/seccomp", "shim/report",
 			"shim/internal/output", "shim/internal/target", "shim/internal/planner", "shim/internal/confine",
 		},
 		why: "a launch uses the policy; it knows no installer",
@@ -86,7 +98,7 @@ var arrows = []arrow{
 		why: "the binary only hands the start to the launch",
 	},
 	{
-		pkg: "cmd/install-shim", may: []string{"rules", "pathcheck", "pathcheck/command", "shim", "shim/boot", "shim/record", "shim/report"},
+		pkg: "cmd/install-shim", may: []string{"rules", "rules/load", "rules/plan", "rules/evalhide", "pathcheck", "pathcheck/command", "shim", "shim/boot", "shim/record", "shim/report"},
 		why:  "the admin tool uses the launch's own plan and report, and the launch never uses the tool",
 		then: true,
 	},
@@ -129,6 +141,24 @@ func TestOnlyUsers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNoFiles: what these packages decide, they decide without a file and
+// without a system call of their own.
+func TestNoFiles(t *testing.T) {
+	kernel := []string{"io/ioutil", "net", "os", "path/filepath", "syscall", "golang.org/x/sys"}
+	seen := 0
+	for _, p := range list(t, "amd64", "./rules", "./rules/plan") {
+		seen++
+		for _, imp := range p.Imports {
+			if slices.ContainsFunc(kernel, func(tree string) bool { return within(imp, tree) }) {
+				t.Errorf("%s imports %s", p.ImportPath, imp)
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d packages were listed, want 2", seen)
 	}
 }
 
@@ -231,6 +261,11 @@ func TestMayImport(t *testing.T) {
 	}{
 		{"rules", "pathcheck", true},
 		{"rules", "shim", false},
+		{"rules", "rules/plan", false},
+		{"rules/plan", "rules", true},
+		{"rules/plan", "rules/load", false},
+		{"rules/load", "rules/plan", false},
+		{"shim", "rules/evalhide", false},
 		{"pathcheck", "rules", false},
 		{"pathcheck", "pathcheck/command", false},
 		{"pathcheck/command", "pathcheck", true},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
 )
 
@@ -132,7 +133,7 @@ func Doubt(err error) string {
 // confinement does not hold. Where permissions or the file system refuse
 // anyway, that says nothing, and the next directory is tried; one that says
 // something is enough, since all depend on the same rule.
-func proveReadOnly(pl *rules.Plan) error {
+func proveReadOnly(pl *plan.Plan) error {
 	for _, dir := range []string{"/var/tmp", "/tmp", "/home", "/"} {
 		outside, err := pl.ReadOnly(pathcheck.OS{}, dir)
 		if err == nil && len(outside) > 0 {

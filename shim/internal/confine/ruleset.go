@@ -10,6 +10,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // knownABI is the newest Landlock ABI whose rights this program knows. A newer
@@ -21,9 +22,9 @@ const knownABI = 9
 // each rule.
 type Ruleset struct {
 	fd      int
-	handled rules.Access
+	handled plan.Access
 	// withheld is what no rule grants.
-	withheld rules.Access
+	withheld plan.Access
 	// flags are those of landlock_restrict_self(2).
 	flags uint32
 	// missing holds the real paths of what must be granted for the program to
@@ -39,11 +40,11 @@ func NewRuleset(p *rules.Policy, k rules.Kernel, needed []string) (*Ruleset, err
 	attr := ll.RulesetAttr{}
 	rs := &Ruleset{missing: slices.Clone(needed)}
 	if p.ConfinesFiles() {
-		rs.handled = rules.Handled(abi)
+		rs.handled = plan.Handled(abi)
 		attr.HandledAccessFS = uint64(rs.handled)
 	}
 	if p.Isolate.Has(rules.IsolateUnixSockets) {
-		rs.withheld = rules.ResolveUnix
+		rs.withheld = plan.ResolveUnix
 	}
 	if abi >= 7 {
 		// What the shim itself tries is no news.
@@ -111,7 +112,7 @@ func (rs *Ruleset) grantPorts(n rules.Network) error {
 }
 
 // Grant adds a rule on the inode that the compiler looked at.
-func (rs *Ruleset) Grant(g rules.Grant, n pathcheck.Node) error {
+func (rs *Ruleset) Grant(g plan.Grant, n pathcheck.Node) error {
 	fd, ok := pathcheck.FD(n)
 	if !ok {
 		return errors.New("not a node of this file system")
@@ -127,7 +128,7 @@ func (rs *Ruleset) Grant(g rules.Grant, n pathcheck.Node) error {
 	if err != nil {
 		return fmt.Errorf("add a Landlock rule: %w", err)
 	}
-	if access&rules.Execute != 0 {
+	if access&plan.Execute != 0 {
 		rs.missing = slices.DeleteFunc(rs.missing, func(path string) bool { return pathcheck.Within(g.Path, path) })
 	}
 	return nil

@@ -11,25 +11,26 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/errnotest"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
 )
 
 // hiding is a plan that hides a directory.
-func hiding(t *testing.T, dir string) *rules.Plan {
+func hiding(t *testing.T, dir string) *plan.Plan {
 	t.Helper()
 	table, err := planner.MountTable()
 	errnotest.Must(t, err)
-	pl, err := rules.Prepare(&rules.Policy{Hidden: []rules.Entry{{Key: "hidden", Path: dir}}}, rules.Launch{EUID: 1, Mounts: table}, pathcheck.OS{})
+	pl, err := plan.Make(&rules.Policy{Hidden: []rules.Entry{{Key: "hidden", Path: dir}}}, plan.Launch{EUID: 1, Mounts: table}, pathcheck.OS{})
 	errnotest.Must(t, err)
 	return pl
 }
 
 // workspaceOf is a plan and policy of scope workspace.
-func workspaceOf(t *testing.T, dir string) (*rules.Policy, *rules.Plan) {
+func workspaceOf(t *testing.T, dir string) (*rules.Policy, *plan.Plan) {
 	t.Helper()
 	p := &rules.Policy{Version: 1, Scope: rules.ScopeWorkspace, Workspace: dir, Toolchain: rules.ToolchainDirs{Mode: rules.ToolchainNone}}
-	pl, err := rules.Prepare(p, rules.Launch{EUID: 1, Cwd: "/"}, pathcheck.OS{})
+	pl, err := plan.Make(p, plan.Launch{EUID: 1, Cwd: "/"}, pathcheck.OS{})
 	errnotest.Must(t, err)
 	return p, pl
 }
@@ -112,7 +113,7 @@ func TestReasonToCloseUnanswered(t *testing.T) {
 		name string
 		fd   int
 		p    *rules.Policy
-		pl   *rules.Plan
+		pl   *plan.Plan
 		call errnotest.Call
 		text bool // the errno is that of readlink, which only leaves the name out
 	}{

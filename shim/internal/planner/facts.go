@@ -7,13 +7,14 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/target"
 )
 
 // facts gathers what must be known of this process to plan.
-func (in *Input) facts(mounts pathcheck.Mounts) rules.Launch {
+func (in *Input) facts(mounts pathcheck.Mounts) plan.Launch {
 	cwd := Cwd()
-	l := rules.Launch{Cwd: cwd, Env: in.Env, EUID: power(), Mounts: mounts, TempDir: "/tmp"}
+	l := plan.Launch{Cwd: cwd, Env: in.Env, EUID: power(), Mounts: mounts, TempDir: "/tmp"}
 	if dir, ok := target.Getenv(in.Env, "TMPDIR"); ok && dir != "" {
 		l.TempDir = pathcheck.Absolute(cwd, dir)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // maxHeld bounds how many hidden locations are held open: a table of more than
@@ -13,7 +13,7 @@ const maxHeld = 32
 
 // hold opens the first hidden locations that exist. They stay open to the proof,
 // which is then about these inodes, whatever their names are by then.
-func hold(pl *rules.Plan, t pathcheck.Tree) (out []pathcheck.Node, err error) {
+func hold(pl *plan.Plan, t pathcheck.Tree) (out []pathcheck.Node, err error) {
 	for _, h := range pl.Hidden {
 		if !h.Exists || len(out) == maxHeld {
 			continue
@@ -21,13 +21,13 @@ func hold(pl *rules.Plan, t pathcheck.Tree) (out []pathcheck.Node, err error) {
 		n, err := pathcheck.Lookup(t, h.Path)
 		if err == nil && n.Info().ID != h.Info.ID {
 			n.Close()
-			err = rules.ErrChanged
+			err = pathcheck.ErrChanged
 		}
 		if err != nil {
 			for _, held := range out {
 				held.Close()
 			}
-			return nil, fmt.Errorf("%q: %w (%w)", h.Path, rules.ErrChanged, err)
+			return nil, fmt.Errorf("%q: %w (%w)", h.Path, pathcheck.ErrChanged, err)
 		}
 		out = append(out, n)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/target"
 )
 
@@ -14,7 +16,7 @@ import (
 type Input struct {
 	// Policy is what was asked, its templates resolved, see [Resolve].
 	Policy *rules.Policy
-	Source rules.Source
+	Source load.Source
 	// Env is the environment that the program gets, Outer the launcher's.
 	Env, Outer []string
 	Self       target.Self
@@ -32,7 +34,7 @@ type Input struct {
 // releases the descriptors.
 type Plan struct {
 	// Files is the policy's meaning on this file system.
-	Files *rules.Plan
+	Files *plan.Plan
 	// Held are the first hidden locations, open, in the order of the plan.
 	Held []pathcheck.Node
 	// Needed are the real paths of what the program needs to start.
@@ -56,18 +58,18 @@ const maxPlans = 5
 // the program needs to start, and takes the grants; nil: there is nobody to grant to,
 // and the plan only says what the policy means. An error about the policy is a
 // [*rules.Error].
-func Make(in Input, sink func(needed []string) (rules.Sink, error)) (*Plan, error) {
-	var past rules.Seen
+func Make(in Input, sink func(needed []string) (plan.Sink, error)) (*Plan, error) {
+	var past plan.Past
 	for n := 1; ; n++ {
 		p, err := in.once(&past, sink)
-		if n == maxPlans || !errors.Is(err, rules.ErrChanged) {
+		if n == maxPlans || !errors.Is(err, pathcheck.ErrChanged) {
 			return p, err
 		}
 		in.Debug("planning again", "because", err.Error())
 	}
 }
 
-func (in *Input) once(past *rules.Seen, sink func([]string) (rules.Sink, error)) (_ *Plan, err error) {
+func (in *Input) once(past *plan.Past, sink func([]string) (plan.Sink, error)) (_ *Plan, err error) {
 	p := &Plan{}
 	defer func() {
 		if err != nil {
@@ -85,12 +87,12 @@ func (in *Input) once(past *rules.Seen, sink func([]string) (rules.Sink, error))
 		return nil, err
 	}
 	known := in.facts(mounts)
-	known.Seen = past
+	known.Past = past
 
 	in.Step("looking up the policy's paths")
 	tree := pathcheck.Keep(pathcheck.OS{})
 	defer func() { tree.Release() }()
-	missing := rules.Missing(in.Policy, known, tree)
+	missing := plan.Missing(in.Policy, known, tree)
 	if err := tree.Err(); err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (in *Input) once(past *rules.Seen, sink func([]string) (rules.Sink, error))
 	if err := in.look(p, known, tree); err != nil {
 		return nil, err
 	}
-	var tally rules.Tally
+	var tally plan.Tally
 	if sink != nil {
 		to, err := sink(p.Needed)
 		if err != nil {
@@ -122,8 +124,8 @@ func (in *Input) once(past *rules.Seen, sink func([]string) (rules.Sink, error))
 
 // look makes the plan in one pass over the file system: what the policy's paths
 // are, and what of the next launch this one could change.
-func (in *Input) look(p *Plan, known rules.Launch, tree *pathcheck.Kept) (err error) {
-	if p.Files, err = rules.Prepare(in.Policy, known, tree); err != nil {
+func (in *Input) look(p *Plan, known plan.Launch, tree *pathcheck.Kept) (err error) {
+	if p.Files, err = plan.Make(in.Policy, known, tree); err != nil {
 		return err
 	}
 	if p.Gaps, err = in.protect(p.Files, tree); err != nil {
@@ -139,7 +141,7 @@ func (in *Input) look(p *Plan, known rules.Launch, tree *pathcheck.Kept) (err er
 }
 
 // grant holds the hidden locations and hands over the grants.
-func (in *Input) grant(p *Plan, tree *pathcheck.Kept, to rules.Sink) (tally rules.Tally, err error) {
+func (in *Input) grant(p *Plan, tree *pathcheck.Kept, to plan.Sink) (tally plan.Tally, err error) {
 	if p.Held, err = hold(p.Files, tree); err != nil {
 		return tally, err
 	}
@@ -154,13 +156,13 @@ func (in *Input) grant(p *Plan, tree *pathcheck.Kept, to rules.Sink) (tally rule
 	// hidden where the walk granted it.
 	changed, err := p.mounts.changed()
 	if err == nil && changed {
-		err = fmt.Errorf("the table of mounts: %w", rules.ErrChanged)
+		err = fmt.Errorf("the table of mounts: %w", pathcheck.ErrChanged)
 	}
 	return tally, err
 }
 
 // ground is the file system, and in a dry run with the directories that are missing.
-func (in *Input) ground(missing []rules.MissingDir) pathcheck.Tree {
+func (in *Input) ground(missing []plan.MissingDir) pathcheck.Tree {
 	if in.Dry && len(missing) > 0 {
 		return foresee(pathcheck.OS{}, missing)
 	}
@@ -168,7 +170,7 @@ func (in *Input) ground(missing []rules.MissingDir) pathcheck.Tree {
 }
 
 // describe adds what the walk has found.
-func (p *Plan) describe(tally rules.Tally, noMounts bool) {
+func (p *Plan) describe(tally plan.Tally, noMounts bool) {
 	p.Rules = tally.Grants
 	p.Frozen = slices.Sorted(slices.Values(slices.Concat(p.Files.Frozen, tally.Split)))
 	gaps := p.Files.Limits
@@ -198,7 +200,7 @@ func (p *Plan) MountsUnchanged() error {
 	if err != nil {
 		return err
 	}
-	return p.Files.Covers(mounts)
+	return p.Files.CheckMounts(mounts)
 }
 
 // Close releases what the plan holds open. It may be called again, and on nil.
@@ -214,7 +216,7 @@ func (p *Plan) Close() {
 	p.Held = nil
 }
 
-func paths(hidden []rules.Hidden) []string {
+func paths(hidden []plan.Hidden) []string {
 	out := make([]string, len(hidden))
 	for i, h := range hidden {
 		out[i] = h.Path

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // A support is something that the program must not change: the next launch
@@ -24,7 +25,7 @@ type support struct {
 
 // protect finds what of the next launch the program could change. A launch of scope
 // workspace is refused for it; in other scopes it is a limit.
-func (in *Input) protect(pl *rules.Plan, tree pathcheck.Tree) ([]rules.Gap, error) {
+func (in *Input) protect(pl *plan.Plan, tree pathcheck.Tree) ([]rules.Gap, error) {
 	g := &guard{Input: in, pl: pl, tree: tree}
 	all := g.supports()
 	var gaps []rules.Gap
@@ -45,7 +46,7 @@ func (in *Input) protect(pl *rules.Plan, tree pathcheck.Tree) ([]rules.Gap, erro
 // A guard asks what the program could change.
 type guard struct {
 	*Input
-	pl   *rules.Plan
+	pl   *plan.Plan
 	tree pathcheck.Tree
 	// err is the first question that got no answer. What the others say is then
 	// not enough.
@@ -57,7 +58,7 @@ func (g *guard) note(path string, err error) {
 		return
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = rules.ErrChanged // the plan has seen it
+		err = pathcheck.ErrChanged // the plan has seen it
 	}
 	g.err = fmt.Errorf("%q: %w", path, err)
 }
@@ -95,7 +96,7 @@ func (g *guard) supports() []support {
 	add("the policy file", g.Source.File, false)
 	add("the profile", g.Policy.ProfileFile, false)
 	add("the report", g.Report, true)
-	for _, w := range g.pl.Ways {
+	for _, w := range g.pl.EntryLinks {
 		out = append(out, support{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, linksOnly: true})
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
@@ -36,7 +37,7 @@ func Resolve(in Input, argv []string) (p *rules.Policy, dropped []rules.Dropped,
 	in.Step("choosing the entries of this launch")
 	for n := 1; ; n++ {
 		chosen, more, err := in.choose()
-		if n == maxPlans || !errors.Is(err, rules.ErrChanged) {
+		if n == maxPlans || !errors.Is(err, pathcheck.ErrChanged) {
 			return chosen, append(dropped, more...), gaps, err
 		}
 	}
@@ -49,7 +50,7 @@ func (in *Input) choose() (*rules.Policy, []rules.Dropped, error) {
 	}
 	tree := pathcheck.Keep(pathcheck.OS{})
 	defer tree.Release()
-	p, dropped, err := rules.Choose(in.Policy, in.facts(mounts), tree)
+	p, dropped, err := plan.Choose(in.Policy, in.facts(mounts), tree)
 	if err == nil {
 		err = tree.Err()
 	}

@@ -4,13 +4,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // makeToolchainDirs makes the directories that tools expect to be able to
 // write. One that cannot be made is left out: nothing depends on it but the
 // tool, which says so itself. A dry run makes none, and returns their paths.
-func (in *Input) makeToolchainDirs(missing []rules.MissingDir) (imagined []string) {
+func (in *Input) makeToolchainDirs(missing []plan.MissingDir) (imagined []string) {
 	for _, dir := range missing {
 		if in.Dry {
 			imagined = append(imagined, dir.Path)
@@ -23,14 +23,14 @@ func (in *Input) makeToolchainDirs(missing []rules.MissingDir) (imagined []strin
 
 // makeBeneath makes one directory in the other, from one that is known by its
 // identity, and follows no symlink that has come up since.
-func makeBeneath(dir rules.MissingDir) error {
+func makeBeneath(dir plan.MissingDir) error {
 	node, err := pathcheck.Lookup(pathcheck.OS{}, dir.Above.Path)
 	if err != nil {
 		return err
 	}
 	defer func() { node.Close() }()
 	if node.Info().ID != dir.Above.ID {
-		return rules.ErrChanged
+		return pathcheck.ErrChanged
 	}
 	for _, name := range dir.Names {
 		fd, _ := pathcheck.FD(node)

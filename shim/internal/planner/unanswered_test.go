@@ -11,15 +11,17 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/errnotest"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/target"
 )
 
 // workspaceOf is a plan and policy of scope workspace.
-func workspaceOf(t *testing.T, dir string) (*rules.Policy, *rules.Plan) {
+func workspaceOf(t *testing.T, dir string) (*rules.Policy, *plan.Plan) {
 	t.Helper()
 	p := &rules.Policy{Version: 1, Scope: rules.ScopeWorkspace, Workspace: dir, Toolchain: rules.ToolchainDirs{Mode: rules.ToolchainNone}}
-	pl, err := rules.Prepare(p, rules.Launch{EUID: 1, Cwd: "/"}, pathcheck.OS{})
+	pl, err := plan.Make(p, plan.Launch{EUID: 1, Cwd: "/"}, pathcheck.OS{})
 	errnotest.Must(t, err)
 	return p, pl
 }
@@ -55,7 +57,7 @@ func TestStakesUnanswered(t *testing.T) {
 	errnotest.Must(t, os.Mkdir(dir+"/ws", 0o755))
 	errnotest.Must(t, os.WriteFile(dir+"/ws/policy", nil, 0o644))
 	p, pl := workspaceOf(t, dir+"/ws")
-	in := &Input{Policy: p, Source: rules.Source{File: dir + "/ws/policy"}, Program: target.Program{Path: "/"}}
+	in := &Input{Policy: p, Source: load.Source{File: dir + "/ws/policy"}, Program: target.Program{Path: "/"}}
 	look := func(tree pathcheck.Tree) error {
 		_, err := in.protect(pl, tree)
 		return err
@@ -102,7 +104,7 @@ func TestCouldWriteUnanswered(t *testing.T) {
 	}
 	// What was there a moment ago is no place that cannot be written.
 	loc.Path += "-gone"
-	if _, err := ask(); !errors.Is(err, rules.ErrChanged) {
+	if _, err := ask(); !errors.Is(err, pathcheck.ErrChanged) {
 		t.Errorf("gone: %v", err)
 	}
 	// Nor is one whose path is too long to ask about.
@@ -124,7 +126,7 @@ func TestReplaceableUnanswered(t *testing.T) {
 	if root, err := ask(dir + "/ws/f"); root == "" || err != nil {
 		t.Errorf("%q, %v", root, err)
 	}
-	if root, err := ask(dir + "/else"); root != "" || !errors.Is(err, rules.ErrChanged) {
+	if root, err := ask(dir + "/else"); root != "" || !errors.Is(err, pathcheck.ErrChanged) {
 		t.Errorf("gone: %q, %v", root, err)
 	}
 	for _, errno := range errnotest.Silent {

@@ -3,14 +3,14 @@ package target
 import (
 	"encoding/binary"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // Needs lists the files without which execve of a program fails: the file, the
 // interpreters of its #! lines, and the loader of the last of them. Their paths may
 // be relative.
-func (p Program) Needs() []rules.Need {
-	out := []rules.Need{{Role: "the program", Path: p.Path}}
+func (p Program) Needs() []plan.Need {
+	out := []plan.Need{{Role: "the program", Path: p.Path}}
 	head := p.head
 	for range maxInterpreters {
 		if head == nil {
@@ -19,11 +19,11 @@ func (p Program) Needs() []rules.Need {
 		next, _, ok := interpreter(head)
 		if !ok {
 			if loader := elfInterpreter(head); loader != "" {
-				out = append(out, rules.Need{Role: "the program's loader", Path: loader})
+				out = append(out, plan.Need{Role: "the program's loader", Path: loader})
 			}
 			return out
 		}
-		out = append(out, rules.Need{Role: "the program's interpreter", Path: next})
+		out = append(out, plan.Need{Role: "the program's interpreter", Path: next})
 		var err error
 		if head, err = readHead(next); err != nil {
 			head = nil
