@@ -24,7 +24,7 @@ func (pl *Plan) addAliases(t pathcheck.Tree) error {
 			if pl.closes(h, a) {
 				continue
 			}
-			if err := pl.hideMount(t, h.Key, h.origin, a.Path, "shows "+strconv.Quote(a.Shows)+" again"); err != nil {
+			if err := pl.hideMount(t, h.Key, h.author, a.Path, "shows "+strconv.Quote(a.Shows)+" again"); err != nil {
 				return err
 			}
 		}
@@ -45,7 +45,7 @@ func (pl *Plan) closes(h Hidden, a pathcheck.Alias) bool {
 	if a.Shows != h.Path && (kernelFS(a.FSType) || deviceFS(a.FSType)) {
 		return true
 	}
-	if pl.opened(h.Path, a.Shows) || pl.hidden[a.Path] {
+	if pl.isHidden(a.Path) || pl.opened(h.Path, a.Shows) {
 		return true
 	}
 	return pl.closed(a.Path)
@@ -61,7 +61,7 @@ func (pl *Plan) closed(path string) bool {
 // opened reports whether an exposed location beneath the hidden one stands at
 // or above path.
 func (pl *Plan) opened(hidden, path string) bool {
-	return slices.ContainsFunc(pl.open, func(x located) bool {
+	return slices.ContainsFunc(pl.entries, func(x located) bool {
 		return pathcheck.Beneath(hidden, x.loc.Path) && pathcheck.Within(x.loc.Path, path)
 	})
 }
@@ -101,7 +101,7 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error)
 		if m.ID == own.ID || m.Dev != own.Dev || !mounts.Reaches(m) {
 			continue
 		}
-		loc, err := pathcheck.Resolve(t, m.Point)
+		loc, err := pl.resolveOnce(t, m.Point)
 		if err != nil {
 			return nil, fmt.Errorf("%s, which may show %s again: %w", strconv.Quote(m.Point), strconv.Quote(h.Path), err)
 		}
@@ -126,7 +126,7 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error)
 	return out, nil
 }
 
-func (pl *Plan) hideMount(t pathcheck.Tree, key string, from origin, path, why string) error {
+func (pl *Plan) hideMount(t pathcheck.Tree, key string, by author, path, why string) error {
 	loc, err := pathcheck.Resolve(t, path)
 	if err != nil {
 		return fmt.Errorf("%s, which %s: %w", strconv.Quote(path), why, err)
@@ -137,6 +137,6 @@ func (pl *Plan) hideMount(t pathcheck.Tree, key string, from origin, path, why s
 	if path == "/" {
 		return &rules.Error{Key: key, Msg: "the root directory " + why}
 	}
-	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, origin: from, above: loc.Above})
+	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, author: by, above: loc.Above})
 	return nil
 }

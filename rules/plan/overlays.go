@@ -119,15 +119,8 @@ func (pl *Plan) lostLayer(m pathcheck.Mount, h Hidden) {
 	}
 }
 
-// layer returns the real location of a layer of an overlay. Hosts of many
-// containers share layers between mounts.
+// layer returns the real location of a layer of an overlay.
 func (pl *Plan) layer(t pathcheck.Tree, path string) (string, bool) {
-	real, ok := pl.layers[path]
-	if !ok {
-		if loc, err := pathcheck.Resolve(t, path); err == nil && loc.Exists {
-			real = loc.Path
-		}
-		pl.layers[path] = real
-	}
-	return real, real != ""
+	loc, err := pl.resolveOnce(t, path)
+	return loc.Path, err == nil && loc.Exists
 }

@@ -254,8 +254,8 @@ func (f *rootFinder) deviceRoots() []Root {
 	return f.devices
 }
 
-// zone returns what the roots allow at path.
-func (pl *Plan) zone(path string) Access {
+// rootAccess returns what the roots allow at path.
+func (pl *Plan) rootAccess(path string) Access {
 	var a Access
 	for _, r := range pl.Roots {
 		if pathcheck.Within(r.Path, path) {
@@ -268,10 +268,10 @@ func (pl *Plan) zone(path string) Access {
 // dropHiddenRoots takes away the roots that something hidden covers.
 func (pl *Plan) dropHiddenRoots() {
 	pl.Roots = slices.DeleteFunc(pl.Roots, func(r Root) bool {
-		by, ok := pl.barred[r.Info.ID]
+		by, ok := pl.ungranted[r.Info.ID]
 		if h, covered := pl.covered(r.Path); covered {
 			by, ok = h.Path, true
-		} else if _, expanded := pl.expand[r.Path]; expanded || pl.above[r.Info.ID] {
+		} else if _, expanded := pl.expand[r.Path]; expanded || pl.ancestors[r.Info.ID] {
 			return false
 		}
 		if ok && r.named {

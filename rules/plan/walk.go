@@ -37,7 +37,7 @@ type Tally struct {
 //
 // If a directory is not the one that [Make] saw, the error is [ErrChanged].
 func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
-	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred), rooted: map[string]bool{}, moved: map[string]string{}}
+	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), ungranted: maps.Clone(pl.ungranted), rooted: map[string]bool{}, moved: map[string]string{}}
 	for path := range pl.expand {
 		w.queue = append(w.queue, path)
 	}
@@ -73,9 +73,9 @@ type walk struct {
 	tree  pathcheck.Tree
 	sink  Sink
 	queue []string
-	// expand and barred are the plan's, and what the walk itself splits.
-	expand map[string]pathcheck.ID
-	barred map[pathcheck.ID]string
+	// expand and ungranted are the plan's, and what the walk itself splits.
+	expand    map[string]pathcheck.ID
+	ungranted map[pathcheck.ID]string
 	// rooted holds the paths of the roots that have their grant.
 	rooted map[string]bool
 	// moved holds, for directories above something hidden that stand elsewhere
@@ -112,7 +112,7 @@ func (w *walk) root(r Root) error {
 	switch {
 	case id != r.Info.ID || node.Info().Kind != r.Info.Kind:
 		return fmt.Errorf("%s: %w", r.Key, pathcheck.ErrChanged)
-	case w.above[id] && r.Info.Kind == pathcheck.Directory:
+	case w.ancestors[id] && r.Info.Kind == pathcheck.Directory:
 		w.split(r.Path, id)
 		return nil
 	}
@@ -150,15 +150,17 @@ func (w *walk) entries(dir string) error {
 
 func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	path := pathcheck.Join(dirPath, name)
-	if _, ok := w.expand[path]; ok || w.Plan.hidden[path] || w.rooted[path] {
+	if _, ok := w.expand[path]; ok || w.isHidden(path) || w.rooted[path] {
 		return nil // has or had its own turn, or none
 	}
-	if w.appeared(path) {
+	if w.aboveHidden[path] {
+		// It was not there when the plan was made, and what is hidden beneath it may
+		// be made a moment later.
 		return fmt.Errorf("%s: %w", strconv.Quote(path), pathcheck.ErrChanged)
 	}
 	if was, ok := w.moved[dirPath]; ok {
 		// Once the directory is back, this is what the policy hides.
-		if was = pathcheck.Join(was, name); w.Plan.hidden[was] || w.appeared(was) {
+		if was = pathcheck.Join(was, name); w.isHidden(was) || w.aboveHidden[was] {
 			return nil
 		}
 	}
@@ -174,11 +176,11 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	}
 	defer node.Close()
 	id := node.Info().ID
-	if w.above[id] && node.Info().Kind == pathcheck.Directory {
+	if w.ancestors[id] && node.Info().Kind == pathcheck.Directory {
 		w.split(path, id)
 		return nil
 	}
-	if _, ok := w.barred[id]; ok {
+	if _, ok := w.ungranted[id]; ok {
 		return nil
 	}
 	if path == "/dev" && node.Info().Kind == pathcheck.Directory {
@@ -195,17 +197,9 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	return w.grant(Grant{Path: path, Access: access}, node)
 }
 
-// appeared reports whether a path that the plan does not expand stands above
-// something hidden: it was not there when the plan was made, and what is hidden
-// beneath it may be made a moment later.
-func (w *walk) appeared(path string) bool {
-	above := func(h Hidden) bool { return pathcheck.Beneath(path, h.Path) }
-	return slices.ContainsFunc(w.Plan.Hidden, above) || slices.ContainsFunc(w.apart, above)
-}
-
 // split puts a directory in the queue, to be granted entry by entry.
 func (w *walk) split(path string, id pathcheck.ID) {
-	if was, ok := w.Plan.barred[id]; ok && was != path {
+	if was, ok := w.Plan.ungranted[id]; ok && was != path {
 		here, ok := w.mounts.Of(path)
 		there, known := w.mounts.Of(was)
 		if ok && known && here.ID == there.ID {
@@ -213,7 +207,7 @@ func (w *walk) split(path string, id pathcheck.ID) {
 		}
 	}
 	w.expand[path] = id
-	w.barred[id] = path
+	w.ungranted[id] = path
 	w.queue = append(w.queue, path)
 	w.Split = append(w.Split, path)
 }
@@ -262,7 +256,7 @@ func (pl *Plan) base(path string) Access {
 	case pl.launch.EUID == 0 && inKernel(path):
 		return ReadOnly // a writable core_pattern starts programs outside the domain
 	case pl.scoped:
-		return unwritable | pl.zone(path)
+		return unwritable | pl.rootAccess(path)
 	default:
 		return Full | IoctlDev
 	}

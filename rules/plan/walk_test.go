@@ -405,3 +405,26 @@ func TestWalkLarge(t *testing.T) {
 		t.Errorf("%d of 10000 siblings are granted", n)
 	}
 }
+
+// BenchmarkManyHidden plans and walks with 4,000 hidden paths, each in a directory
+// of its own, and 40 mounts of their file system. The time grows with their number, not with its square.
+func BenchmarkManyHidden(b *testing.B) {
+	var text, hidden strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&text, "/srv/d%d/e/h/\n", i)
+		fmt.Fprintf(&hidden, "-/srv/d%d/e/h ", i)
+	}
+	for i := range 40 {
+		fmt.Fprintf(&text, "/m%d/ bind /usr\n", i)
+	}
+	tree, p := pathtest.New(base+text.String()), policy(hidden.String())
+	for b.Loop() {
+		pl, err := plan.Make(p, user(tree), tree)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := pl.Walk(tree, new(plan.Recorder)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
