@@ -54,10 +54,10 @@ type Plan struct {
 	// kernelMounts holds mounts of /proc and /sys themselves at other paths: see
 	// [Plan.keepKernelMount].
 	kernelMounts []Hidden
-	// entries are the policy's exposed entries, before they are checked; exposed
+	// exposedEntries are those of the policy, before they are checked; exposed
 	// holds the paths of Exposed.
-	entries []located
-	exposed map[string]bool
+	exposedEntries []located
+	exposed        map[string]bool
 	// resolved remembers where mount points and the layers of overlays really are.
 	resolved map[string]pathcheck.Location
 }
