@@ -101,7 +101,7 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error)
 		if m.ID == own.ID || m.Dev != own.Dev || !mounts.Reaches(m) {
 			continue
 		}
-		loc, err := pl.resolveOnce(t, m.Point)
+		loc, err := pathcheck.Resolve(t, m.Point)
 		if err != nil {
 			return nil, fmt.Errorf("%s, which may show %s again: %w", strconv.Quote(m.Point), strconv.Quote(h.Path), err)
 		}
@@ -139,6 +139,6 @@ func (pl *Plan) hideMount(t pathcheck.Tree, key string, by author, path, why str
 	if path == "/" {
 		return &rules.Error{Key: key, Msg: "the root directory " + why}
 	}
-	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, author: by, above: loc.Above})
+	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, author: by, above: loc.Above})
 	return nil
 }

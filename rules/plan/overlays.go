@@ -54,7 +54,7 @@ func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
 
 // shownBy returns where in an overlay one of its layers shows s, or a part of it.
 func (pl *Plan) shownBy(t pathcheck.Tree, overlay, layer string, s devicePath) (devicePath, bool) {
-	real, ok := pl.layer(t, layer)
+	real, ok := locateLayer(t, layer)
 	if !ok {
 		return devicePath{}, false
 	}
@@ -77,7 +77,7 @@ func (pl *Plan) limitLayers(t pathcheck.Tree, h Hidden) {
 	on, inside, _ := pl.mounts.Inside(h.Path)
 	for _, o := range pl.overlays {
 		for _, layer := range o.Layers {
-			real, ok := pl.layer(t, layer)
+			real, ok := locateLayer(t, layer)
 			if !ok {
 				pl.lostLayer(o, h)
 				continue
@@ -119,8 +119,8 @@ func (pl *Plan) lostLayer(m pathcheck.Mount, h Hidden) {
 	}
 }
 
-// layer returns the real location of a layer of an overlay.
-func (pl *Plan) layer(t pathcheck.Tree, path string) (string, bool) {
-	loc, err := pl.resolveOnce(t, path)
+// locateLayer returns the real location of a layer of an overlay.
+func locateLayer(t pathcheck.Tree, path string) (string, bool) {
+	loc, err := pathcheck.Resolve(t, path)
 	return loc.Path, err == nil && loc.Exists
 }

@@ -223,19 +223,29 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkPlan(t, pl, tt.hidden, tt.frozen, tt.limits)
+			checkPlan(t, tree, tt.policy, pl, tt.hidden, tt.frozen, tt.limits)
 		})
 	}
 }
 
-func checkPlan(t *testing.T, pl *plan.Plan, wantHidden, wantFrozen, wantLimits string) {
+// checkPlan compares a plan of the policy with what is wanted. "~" stands before a
+// hidden path that the policy does not name.
+func checkPlan(t *testing.T, tree *pathtest.Tree, text string, pl *plan.Plan, wantHidden, wantFrozen, wantLimits string) {
 	t.Helper()
+	named := map[string]bool{}
+	for _, e := range policy(text).Hidden {
+		loc, err := pathcheck.Resolve(tree, e.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named[loc.Path] = true
+	}
 	var hidden, limits []string
 	for _, h := range pl.Hidden {
-		if h.Alias {
-			hidden = append(hidden, "~"+h.Path)
-		} else {
+		if named[h.Path] {
 			hidden = append(hidden, h.Path)
+		} else {
+			hidden = append(hidden, "~"+h.Path)
 		}
 		if h.Key == "" {
 			t.Errorf("%q has no key", h.Path)
@@ -276,12 +286,12 @@ func TestKernelMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// /mnt/sys is the inode of /sys: hiding it would take /sys away.
-	checkPlan(t, pl, "/srv/secret ~/c/proc ~/dev/cg", "/ /c /dev /mnt /srv", "")
+	checkPlan(t, tree, "-/srv/secret", pl, "/srv/secret ~/c/proc ~/dev/cg", "/ /c /dev /mnt /srv", "")
 	pl, err = plan.Make(policy("-/srv/secret"), user(tree), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkPlan(t, pl, "/srv/secret", "/ /dev /srv", "")
+	checkPlan(t, tree, "-/srv/secret", pl, "/srv/secret", "/ /dev /srv", "")
 }
 
 // TestSameInode: an NFS client's mount table does not say which directory of
@@ -334,7 +344,7 @@ func TestOverlays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkPlan(t, pl, tt.hidden, strings.Join(pl.Frozen, " "), tt.limit)
+			checkPlan(t, tree, tt.policy, pl, tt.hidden, strings.Join(pl.Frozen, " "), tt.limit)
 		})
 	}
 }
@@ -347,7 +357,7 @@ func TestUnseenRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkPlan(t, pl, "/srv/secret /etc/passwd", "/ /etc /srv", "mount-alias")
+	checkPlan(t, tree, "-/srv/secret -/etc/passwd", pl, "/srv/secret /etc/passwd", "/ /etc /srv", "mount-alias")
 }
 
 func TestCovers(t *testing.T) {

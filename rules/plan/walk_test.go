@@ -419,7 +419,9 @@ func BenchmarkManyHidden(b *testing.B) {
 	}
 	tree, p := pathtest.New(base+text.String()), policy(hidden.String())
 	for b.Loop() {
-		pl, err := plan.Make(p, user(tree), tree)
+		kept := pathcheck.Keep(tree)
+		pl, err := plan.Make(p, user(tree), kept)
+		kept.Release()
 		if err != nil {
 			b.Fatal(err)
 		}
