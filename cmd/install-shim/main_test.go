@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -121,7 +122,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", binDir+":/usr/sbin:/usr/bin:/sbin:/bin")
 			e.Setenv("BIN", binDir)
-			e.Setenv("SHIM", filepath.Join(binDir, shimName))
+			e.Setenv("SHIM", filepath.Join(binDir, shims.Name))
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

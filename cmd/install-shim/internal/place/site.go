@@ -1,0 +1,162 @@
+package place
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+)
+
+// A kind is what stands under a name.
+type kind uint8
+
+const (
+	nothing kind = iota
+	aShim
+	other // anything else: a program, a symbolic link, a directory
+)
+
+// An entry is one name of a directory.
+type entry struct {
+	kind kind
+	st   unix.Stat_t // of the name itself; zero with kind nothing
+}
+
+// look says what stands under a name.
+func (d *directory) look(name string) (entry, error) {
+	st, ok, err := d.lstat(name)
+	if err != nil || !ok {
+		return entry{}, err
+	}
+	e := entry{kind: other, st: st}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return e, nil
+	}
+	f, err := d.open(name)
+	if err != nil {
+		return e, err
+	}
+	defer f.Close()
+	is, err := record.FileIsShim(f)
+	if err != nil {
+		return e, voice.Refused(d.join(name), "%w", voice.Bare(err))
+	}
+	if is {
+		e.kind = aShim
+	}
+	return e, nil
+}
+
+// A site is one name with all that an install puts around it.
+type site struct {
+	dir  *directory
+	name string
+	at   entry // the name
+	real entry // the sibling
+
+	// rec is the record of the shim at the name; recorded is false without
+	// one, recErr is set when it is damaged.
+	rec      record.Record
+	recorded bool
+	recErr   error
+	// version is that of the shim at the name, "" when its binary does not tell.
+	version string
+}
+
+// stamp is how the build writes the version into the shim. A shim reads no
+// flag, so it cannot be asked.
+var stamp = regexp.MustCompile(`sandbox-exec-shim-version=([0-9A-Za-z.+-]{1,64});`)
+
+func (d *directory) inspect(name string) (*site, error) {
+	s := &site{dir: d, name: name}
+	var err error
+	if s.at, err = d.look(name); err != nil {
+		return nil, err
+	}
+	if s.real, err = d.look(name + shims.Suffix); err != nil {
+		return nil, err
+	}
+	if s.at.kind == aShim {
+		data, err := d.read(name)
+		if err != nil {
+			return nil, err
+		}
+		s.rec, s.recorded, s.recErr = record.Read(data)
+		if m := stamp.FindSubmatch(data); m != nil {
+			s.version = string(m[1])
+		}
+	}
+	return s, nil
+}
+
+func (s *site) path() string    { return s.dir.join(s.name) }
+func (s *site) sibling() string { return s.name + shims.Suffix }
+
+// is reports whether the very shim that is to be installed stands here.
+func (s *site) is(src *shims.Binary) bool { return s.at.kind == aShim && shims.ID(&s.at.st) == src.ID }
+
+// inDir reports whether a shim stands here that was installed in front of a
+// program elsewhere.
+func (s *site) inDir() bool { return s.at.kind == aShim && s.recorded && !s.rec.InPlace }
+
+// inPlace reports whether a shim stands here in the place of a program. A
+// damaged record does not hide that: the sibling shows it.
+func (s *site) inPlace() bool {
+	if s.at.kind != aShim {
+		return false
+	}
+	return s.recorded && s.rec.InPlace || s.recErr != nil && s.real.kind == other
+}
+
+// A stage is how far an in-place install has come, or what has become of it.
+type stage uint8
+
+const (
+	fresh      stage = iota // a program, never touched
+	unfinished              // a program; what an interrupted install left stands beside it
+	replaced                // a program that came after the install, the older one beside it
+	installed               // a shim, the program beside it
+	orphaned                // a shim without a program beside it
+	vanished                // the name is gone, the program stands beside it
+	absent                  // neither
+)
+
+func (s *site) stage() stage {
+	switch {
+	case s.at.kind == aShim && s.real.kind == other:
+		return installed
+	case s.at.kind == aShim:
+		return orphaned
+	case s.at.kind == other && s.real.kind == nothing:
+		return fresh
+	case s.at.kind == other && s.real.kind == aShim:
+		return unfinished
+	case s.at.kind == other && shims.ID(&s.at.st) == shims.ID(&s.real.st):
+		return unfinished
+	case s.at.kind == other:
+		return replaced
+	case s.real.kind == other:
+		return vanished
+	default:
+		return absent
+	}
+}
+
+// checkName says why a name cannot be that of a shim.
+func checkName(name string) error {
+	switch {
+	case name == "" || name == "." || name == "..":
+		return voice.Refused(name, "is not a file name")
+	case strings.Contains(name, "/"):
+		return voice.Hinted(voice.Refused(name, "is a path, not a name"), "the directory goes to --dir; to replace a file itself use --in-place")
+	case strings.ContainsRune(name, 0):
+		return voice.Refused(name, "holds a NUL")
+	case strings.HasSuffix(name, shims.Suffix):
+		return voice.Refused(name, "is the name of a real program behind an in-place shim")
+	}
+	return nil
+}
