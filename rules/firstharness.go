@@ -13,7 +13,7 @@ func (o Options) parseUnversioned(data []byte, members []member) (*Policy, error
 	var prof *Profile
 	if hasKey(members, "instanceRoot") {
 		var err error
-		if prof, err = o.LoadProfile(PaperclipRunner); err != nil {
+		if prof, err = o.Profile(PaperclipRunner); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/evalhide"
 )
 
 // PolicyHelp is the help text of policy.
@@ -79,7 +80,7 @@ func Print(v *voice.Caller, args []string) error {
 }
 
 func evalHide(v *voice.Caller, f voice.Flags, args []string) error {
-	var e rules.Eval
+	var e evalhide.Attempt
 	f.Text(&e.Repo, "repo")
 	f.Text(&e.Temp, "temp")
 	f.Text(&e.Private, "private")
@@ -103,9 +104,9 @@ func evalHide(v *voice.Caller, f voice.Flags, args []string) error {
 	if e.SharedTemp != "" && !path.IsAbs(e.SharedTemp) {
 		return f.Wrong("the shared temp directory " + voice.Show(e.SharedTemp) + " is not absolute")
 	}
-	out, err := rules.EvalHide(e)
-	if _, ok := errors.AsType[*rules.UnhideableError](err); ok {
-		return voice.Hinted(err, rules.UnhideableHint)
+	out, err := evalhide.Policy(e)
+	if _, ok := errors.AsType[*evalhide.UnhideableError](err); ok {
+		return voice.Hinted(err, evalhide.UnhideableHint)
 	}
 	if err != nil {
 		return err
@@ -123,10 +124,10 @@ func evalHide(v *voice.Caller, f voice.Flags, args []string) error {
 }
 
 // evalWarnings says where the policy holds less than was asked for.
-func evalWarnings(v *voice.Caller, e rules.Eval, out *rules.EvalHidden) {
+func evalWarnings(v *voice.Caller, e evalhide.Attempt, out *evalhide.Result) {
 	if len(out.Unhideable) > 0 {
-		v.Say("warning", (&rules.UnhideableError{Paths: out.Unhideable}).Error())
-		v.Hint(rules.UnhideableHint)
+		v.Say("warning", (&evalhide.UnhideableError{Paths: out.Unhideable}).Error())
+		v.Hint(evalhide.UnhideableHint)
 	}
 	for _, field := range out.Skipped {
 		why := "is blank or relative, and is skipped"
@@ -142,7 +143,7 @@ func evalWarnings(v *voice.Caller, e rules.Eval, out *rules.EvalHidden) {
 	if top := checkoutAbove(repo); top != "" {
 		v.Warn(repo, "lies in the checkout "+voice.Show(top)+", whose store stays readable: it holds "+voice.Show(path.Join(repo, "tests"))+", too")
 	}
-	others, err := pathcheck.WorkTrees(repo)
+	others, err := evalhide.WorkTrees(repo)
 	if err != nil {
 		v.Warn(repo, fmt.Sprintf("its other work trees are not known: %v", err))
 	}

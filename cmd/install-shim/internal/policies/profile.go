@@ -13,6 +13,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 )
 
 // ProfileHelp is the help text of profile.
@@ -54,7 +55,7 @@ func Profile(v *voice.Caller, args []string) error {
 	if voice.IsHelp(verb) {
 		return &voice.HelpWanted{Command: f.Name()}
 	}
-	var opts rules.Options
+	var opts load.Options
 	root := defaultRoot
 	f.Text(&opts.ProfileDir, "profile-dir")
 	if verb == "check" {
@@ -74,7 +75,7 @@ func Profile(v *voice.Caller, args []string) error {
 	case verb == "list" && len(rest) == 0:
 		return listProfiles(v, opts)
 	case verb == "show" && len(rest) == 1:
-		prof, err := opts.LoadProfile(rest[0])
+		prof, err := opts.Profile(rest[0])
 		if err == nil {
 			v.Print("%s\n", strings.TrimRight(string(prof.Text), "\n"))
 		}
@@ -91,7 +92,7 @@ func Profile(v *voice.Caller, args []string) error {
 const defaultRoot = "/root-of-the-policy"
 
 // policyOf makes a policy of a profile alone, as a launch would read it.
-func policyOf(opts rules.Options, name, root string) (*rules.Policy, error) {
+func policyOf(opts load.Options, name, root string) (*rules.Policy, error) {
 	return opts.Parse(fmt.Appendf(nil, `{"version":1,"profile":%s,"root":%s}`, jsonText(name), jsonText(root)))
 }
 
@@ -104,7 +105,7 @@ func sentence(s string) string {
 }
 
 // listProfiles prints a table. A file that is no profile is in it, too.
-func listProfiles(v *voice.Caller, opts rules.Options) error {
+func listProfiles(v *voice.Caller, opts load.Options) error {
 	names := rules.BuiltinProfiles()
 	if opts.ProfileDir != "" {
 		entries, err := os.ReadDir(opts.ProfileDir)
@@ -122,7 +123,7 @@ func listProfiles(v *voice.Caller, opts rules.Options) error {
 	w := v.Table()
 	fmt.Fprintln(w, "PROFILE\tFROM\tTARGETS\tDESCRIPTION")
 	for _, name := range slices.Compact(names) {
-		prof, err := opts.LoadProfile(name)
+		prof, err := opts.Profile(name)
 		if err == nil {
 			_, err = policyOf(opts, name, defaultRoot)
 		}
@@ -148,7 +149,7 @@ func listProfiles(v *voice.Caller, opts rules.Options) error {
 
 // checkProfile reads a profile and resolves its templates for a launch. This is
 // no plan: no file is looked at, and the policy may be one that no launch takes.
-func checkProfile(v *voice.Caller, opts rules.Options, root string, args []string) error {
+func checkProfile(v *voice.Caller, opts load.Options, root string, args []string) error {
 	name := args[0]
 	if strings.Contains(name, "/") || strings.HasSuffix(name, ".json") {
 		file, err := filepath.Abs(name)

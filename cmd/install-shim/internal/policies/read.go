@@ -11,6 +11,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	launch "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
@@ -23,7 +24,7 @@ type Policy struct {
 	// Environ is the caller's environment without it.
 	Environ []string
 	// source is where the text stood.
-	source rules.Source
+	source load.Source
 }
 
 // Read reads the policy of a command from a file, from standard input for "-",
@@ -34,7 +35,7 @@ func Read(v *voice.Caller, command, file string, rec record.Record) (*Policy, er
 	if r.Variable == "" {
 		r.Variable = rules.DefaultPolicyEnv
 	}
-	opts := rules.Options{PolicyEnv: r.Variable, ProfileDir: rec.ProfileDir}
+	opts := load.Options{PolicyEnv: r.Variable, ProfileDir: rec.ProfileDir}
 	value, _, rest, err := rules.Pick(v.Environ, r.Variable)
 	r.Environ = rest
 	switch {
@@ -51,7 +52,7 @@ func Read(v *voice.Caller, command, file string, rec record.Record) (*Policy, er
 	case rules.Blank(value):
 		return nil, &voice.UsageError{Command: command, Msg: "no policy: give --policy FILE, or set " + r.Variable}
 	default:
-		r.Policy, r.source, err = rules.Load(value, opts)
+		r.Policy, r.source, err = load.Policy(value, opts)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
