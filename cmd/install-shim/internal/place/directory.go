@@ -3,7 +3,6 @@ package place
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -113,29 +112,6 @@ func (d *directory) lstat(name string) (st unix.Stat_t, ok bool, err error) {
 		return st, false, voice.Refused(d.join(name), "%w", err)
 	}
 	return st, true, nil
-}
-
-// open opens a regular file that is no symbolic link.
-func (d *directory) open(name string) (*os.File, error) {
-	f, err := shims.Open(d.fd, name, unix.O_NOFOLLOW)
-	if err != nil {
-		return nil, voice.Refused(d.join(name), "open: %w", err)
-	}
-	return f, nil
-}
-
-// read reads a regular file that is no symbolic link.
-func (d *directory) read(name string) ([]byte, error) {
-	f, err := d.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := shims.Read(f)
-	if err != nil {
-		return nil, voice.Refused(d.join(name), "read: %w", voice.Bare(err))
-	}
-	return data, nil
 }
 
 // sync makes the changes of names last through a power cut.

@@ -15,7 +15,7 @@ import (
 )
 
 // installInPlace gives the names of programs to shims.
-func installInPlace(v *voice.Caller, src *shims.Binary, rec record.Record, paths []string) error {
+func installInPlace(v *voice.Caller, src shims.File, rec record.Record, paths []string) error {
 	sites, closeAll, err := openSites(paths)
 	defer closeAll()
 	if err != nil {
@@ -46,13 +46,13 @@ func openSites(paths []string) (sites []*site, closeAll func(), err error) {
 	}
 	for _, given := range paths {
 		p, err := shims.Absolute(given)
+		if err == nil && p == "/" {
+			err = errors.New("is a directory")
+		}
 		if err != nil {
 			return nil, closeAll, voice.Refused(given, "%w", err)
 		}
 		name := path.Base(p)
-		if p == "/" {
-			return nil, closeAll, voice.Refused(p, "is a directory")
-		}
 		if err := checkName(name); err != nil {
 			return nil, closeAll, err
 		}
@@ -65,23 +65,23 @@ func openSites(paths []string) (sites []*site, closeAll func(), err error) {
 			dir = had
 		} else {
 			dirs[dir.id] = dir
-			if err := dir.prepare(); err != nil {
-				return nil, closeAll, err
-			}
+			err = dir.prepare()
 		}
-		if slices.ContainsFunc(sites, func(s *site) bool { return s.dir == dir && s.name == name }) {
-			continue
+		var s *site
+		if err == nil {
+			s, err = dir.inspect(name)
 		}
-		s, err := dir.inspect(name)
 		if err != nil {
 			return nil, closeAll, err
 		}
-		sites = append(sites, s)
+		if !slices.ContainsFunc(sites, func(o *site) bool { return o.dir == dir && o.name == name }) {
+			sites = append(sites, s)
+		}
 	}
 	return sites, closeAll, nil
 }
 
-func planInPlace(src *shims.Binary, s *site, rec record.Record) (*change, error) {
+func planInPlace(src shims.File, s *site, rec record.Record) (*change, error) {
 	program := s.path()
 	switch s.stage() {
 	case absent:

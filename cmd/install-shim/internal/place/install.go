@@ -134,7 +134,7 @@ type change struct {
 func (c *change) warn(text string) { c.warnings = append(c.warnings, text) }
 
 // installInDir puts shims into a directory, in front of programs elsewhere.
-func installInDir(v *voice.Caller, src *shims.Binary, rec record.Record, given, realPath string, names []string) error {
+func installInDir(v *voice.Caller, src shims.File, rec record.Record, given, realPath string, names []string) error {
 	dirPath, err := shims.Absolute(given)
 	if err != nil {
 		return voice.Refused(given, "%w", err)
@@ -233,7 +233,7 @@ func lookUp(v *voice.Caller, name string, dir *directory) (string, error) {
 	return "", voice.Hinted(voice.Refused(name, "%w", shims.ErrNotOnPath), "name the real program with --real")
 }
 
-func planInDir(src *shims.Binary, dir *directory, name string, rec record.Record) (*change, error) {
+func planInDir(src shims.File, dir *directory, name string, rec record.Record) (*change, error) {
 	s, err := dir.inspect(name)
 	if err != nil {
 		return nil, err
@@ -271,7 +271,7 @@ func carryOut(v *voice.Caller, changes []*change, commit func(*change) (string, 
 		}
 	}()
 	for _, c := range changes {
-		same, err := c.dir.same(c.name, c.data, c.mode)
+		same, err := c.same(c.data, c.mode)
 		if err == nil && !same {
 			err = c.dir.writeTemp(c.name, c.data, c.mode)
 		}

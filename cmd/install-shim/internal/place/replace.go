@@ -2,6 +2,7 @@ package place
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 
@@ -119,18 +120,45 @@ func cannotExchange(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPERM)
 }
 
-// same reports whether a regular file already is what writeTemp would write.
-func (d *directory) same(name string, data []byte, mode fileMode) (bool, error) {
-	st, ok, err := d.lstat(name)
-	if err != nil || !ok || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(data)) {
-		return false, err
-	}
-	if st.Uid != mode.uid || st.Gid != mode.gid || st.Mode&0o7777 != mode.perm {
+// same reports whether what stands at the name already is what writeTemp would
+// write.
+func (s *site) same(data []byte, mode fileMode) (bool, error) {
+	st := &s.at.st
+	if !bytes.Equal(s.at.Data, data) || st.Uid != mode.uid || st.Gid != mode.gid || st.Mode&0o7777 != mode.perm {
 		return false, nil
 	}
-	if acl, err := readACL(d.join(name)); err != nil || !bytes.Equal(acl, mode.acl) {
-		return false, err
+	acl, err := readACL(s.path())
+	return err == nil && bytes.Equal(acl, mode.acl), err
+}
+
+// accessACL is the extended attribute that holds a file's access control list
+// (acl(5)). Without it the shim would be closed to users for whom only the
+// program's list opens it.
+const accessACL = "system.posix_acl_access"
+
+// readACL returns the list of the file at path, symlinks followed, or nil for a
+// file that has none beside its mode.
+func readACL(path string) ([]byte, error) {
+	buf := make([]byte, 64<<10) // XATTR_SIZE_MAX
+	n, err := unix.Getxattr(path, accessACL, buf)
+	switch {
+	case errors.Is(err, unix.ENODATA) || errors.Is(err, unix.EOPNOTSUPP):
+		return nil, nil
+	case err != nil:
+		return nil, voice.Refused(path, "read its access control list: %w", err)
 	}
-	had, err := d.read(name)
-	return err == nil && bytes.Equal(had, data), err
+	return buf[:n], nil
+}
+
+// readableACL is [readableIfExecutable] for a list: a header of 4 bytes, then 8
+// for each entry, of which the third and fourth are its permissions
+// (struct posix_acl_xattr_entry).
+func readableACL(acl []byte) []byte {
+	const header, entry, permissions = 4, 8, 2
+	out := append([]byte(nil), acl...)
+	for at := header; at+entry <= len(out); at += entry {
+		p := binary.LittleEndian.Uint16(out[at+permissions:])
+		binary.LittleEndian.PutUint16(out[at+permissions:], p|p&1<<2)
+	}
+	return out
 }

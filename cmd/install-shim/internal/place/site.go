@@ -8,7 +8,6 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 // A kind is what stands under a name.
@@ -22,8 +21,9 @@ const (
 
 // An entry is one name of a directory.
 type entry struct {
-	kind kind
-	st   unix.Stat_t // of the name itself; zero with kind nothing
+	kind       kind
+	st         unix.Stat_t // of the name itself; zero with kind nothing
+	shims.File             // without Path
 }
 
 // look says what stands under a name.
@@ -36,16 +36,10 @@ func (d *directory) look(name string) (entry, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return e, nil
 	}
-	f, err := d.open(name)
-	if err != nil {
-		return e, err
+	if e.File, err = shims.Look(d.fd, name, unix.O_NOFOLLOW); err != nil {
+		return e, voice.Refused(d.join(name), "%w", err)
 	}
-	defer f.Close()
-	is, err := record.FileIsShim(f)
-	if err != nil {
-		return e, voice.Refused(d.join(name), "%w", voice.Bare(err))
-	}
-	if is {
+	if e.IsShim {
 		e.kind = aShim
 	}
 	return e, nil
@@ -57,60 +51,49 @@ type site struct {
 	name string
 	at   entry // the name
 	real entry // the sibling
+}
 
-	// rec is the record of the shim at the name; recorded is false without
-	// one, recErr is set when it is damaged.
-	rec      record.Record
-	recorded bool
-	recErr   error
-	// version is that of the shim at the name, "" when its binary does not tell.
-	version string
+func (d *directory) inspect(name string) (s *site, err error) {
+	s = &site{dir: d, name: name}
+	if s.at, err = d.look(name); err == nil {
+		s.real, err = d.look(s.sibling())
+	}
+	return s, err
 }
 
 // stamp is how the build writes the version into the shim. A shim reads no
 // flag, so it cannot be asked.
 var stamp = regexp.MustCompile(`sandbox-exec-shim-version=([0-9A-Za-z.+-]{1,64});`)
 
-func (d *directory) inspect(name string) (*site, error) {
-	s := &site{dir: d, name: name}
-	var err error
-	if s.at, err = d.look(name); err != nil {
-		return nil, err
+// version returns that of the shim at the name, "" when its binary does not tell.
+func (s *site) version() string {
+	if m := stamp.FindSubmatch(s.at.Data); m != nil {
+		return string(m[1])
 	}
-	if s.real, err = d.look(name + shims.Suffix); err != nil {
-		return nil, err
-	}
-	if s.at.kind == aShim {
-		data, err := d.read(name)
-		if err != nil {
-			return nil, err
-		}
-		s.rec, s.recorded, s.recErr = record.Read(data)
-		if m := stamp.FindSubmatch(data); m != nil {
-			s.version = string(m[1])
-		}
-	}
-	return s, nil
+	return ""
 }
 
 func (s *site) path() string    { return s.dir.join(s.name) }
 func (s *site) sibling() string { return s.name + shims.Suffix }
 
 // is reports whether the very shim that is to be installed stands here.
-func (s *site) is(src *shims.Binary) bool { return s.at.kind == aShim && shims.ID(&s.at.st) == src.ID }
+func (s *site) is(src shims.File) bool {
+	id, ok := shims.IDAt(src.Path)
+	return ok && s.at.kind == aShim && shims.ID(&s.at.st) == id
+}
 
 // inDir reports whether a shim stands here that was installed in front of a
 // program elsewhere.
-func (s *site) inDir() bool { return s.at.kind == aShim && s.recorded && !s.rec.InPlace }
+func (s *site) inDir() bool { return s.at.Recorded && !s.at.Record.InPlace }
 
 // inPlace reports whether a shim stands here in the place of a program. A
 // damaged record does not hide that: the sibling shows it.
 func (s *site) inPlace() bool {
-	if s.at.kind != aShim {
-		return false
-	}
-	return s.recorded && s.rec.InPlace || s.recErr != nil && s.real.kind == other
+	return s.at.Recorded && s.at.Record.InPlace || s.at.RecordErr != nil && s.real.kind == other
 }
+
+// neverInstalled reports whether a shim without any record stands here.
+func (s *site) neverInstalled() bool { return s.at.IsShim && !s.at.Recorded && s.at.RecordErr == nil }
 
 // A stage is how far an in-place install has come, or what has become of it.
 type stage uint8

@@ -189,7 +189,7 @@ func statusAt(v *voice.Caller, f voice.Flags, given string) (status, error) {
 }
 
 func statusOf(v *voice.Caller, s *site) status {
-	r := status{Path: s.path(), Name: s.name, Version: s.version}
+	r := status{Path: s.path(), Name: s.name, Version: s.version()}
 	for _, f := range shims.OnPath(v, s.name) {
 		if r.PathFinds == "" {
 			r.PathFinds, r.OnPath = f.Path, s.dir.holds(f.Path)
@@ -201,16 +201,16 @@ func statusOf(v *voice.Caller, s *site) status {
 	r.State, r.Problem = s.diagnose()
 	r.OK = r.State == stateOK
 	switch {
-	case s.recorded && !s.rec.InPlace:
+	case s.at.Recorded && !s.at.Record.InPlace:
 		r.Place = "dir"
-	case s.recorded || r.State != stateNone && r.State != stateBare && s.real.kind != nothing:
+	case s.at.Recorded || r.State != stateNone && r.State != stateBare && s.real.kind != nothing:
 		r.Place = "in-place"
 	}
-	if s.recorded {
-		r.Real, r.PolicyEnv = s.rec.Real, s.rec.PolicyEnv
-		r.OnMissing, r.Argv0 = s.rec.OnMissing.String(), s.rec.Argv0.String()
-		r.Report, r.Log, r.ProfileDir = s.rec.Report, s.rec.Log, s.rec.ProfileDir
-		r.RealResolved, _ = filepath.EvalSymlinks(s.rec.Real)
+	if s.at.Recorded {
+		r.Real, r.PolicyEnv = s.at.Record.Real, s.at.Record.PolicyEnv
+		r.OnMissing, r.Argv0 = s.at.Record.OnMissing.String(), s.at.Record.Argv0.String()
+		r.Report, r.Log, r.ProfileDir = s.at.Record.Report, s.at.Record.Log, s.at.Record.ProfileDir
+		r.RealResolved, _ = filepath.EvalSymlinks(s.at.Record.Real)
 	}
 	return r
 }
@@ -230,16 +230,16 @@ func (s *site) diagnose() (state, problem string) {
 	case installed, orphaned:
 	}
 	switch {
-	case s.recErr != nil:
-		return stateBroken, s.recErr.Error()
-	case !s.recorded:
+	case s.at.RecordErr != nil:
+		return stateBroken, s.at.RecordErr.Error()
+	case !s.at.Recorded:
 		return stateBare, "is a shim that was never installed: it looks for its program on PATH"
-	case s.rec.InPlace && s.stage() == orphaned:
+	case s.at.Record.InPlace && s.stage() == orphaned:
 		return stateBroken, "there is no " + sibling + " beside it"
-	case s.rec.InPlace && (path.Base(s.rec.Real) != s.sibling() || !s.dir.holds(s.rec.Real)):
-		return stateBroken, "its record names " + voice.Show(s.rec.Real) + ", which is not the program beside it"
+	case s.at.Record.InPlace && (path.Base(s.at.Record.Real) != s.sibling() || !s.dir.holds(s.at.Record.Real)):
+		return stateBroken, "its record names " + voice.Show(s.at.Record.Real) + ", which is not the program beside it"
 	}
-	if _, err := checkProgram(s.rec.Real); err != nil {
+	if _, err := checkProgram(s.at.Record.Real); err != nil {
 		return stateBroken, "its program " + err.Error()
 	}
 	return stateOK, ""

@@ -83,7 +83,7 @@ func planRemove(s *site) (step, error) {
 		return step{}, voice.Refused(s.path(), "is not a shim; it stays as it is")
 	case s.inPlace():
 		return step{}, voice.Hinted(voice.Refused(s.path(), "is a shim that was installed in place"), "use uninstall --in-place")
-	case !s.recorded && s.recErr == nil:
+	case s.neverInstalled():
 		return step{}, errBare(s)
 	}
 	return step{func() error { return s.dir.remove(s.name) }, "removed", ""}, nil
@@ -117,7 +117,7 @@ func planRestore(s *site) (step, error) {
 	case orphaned:
 		return step{}, voice.Refused(s.path(), "there is no %s beside it; without it the name would lead to nothing", voice.Show(s.sibling()))
 	case installed:
-		if !s.recorded && s.recErr == nil {
+		if s.neverInstalled() {
 			return step{}, errBare(s)
 		}
 	case vanished:

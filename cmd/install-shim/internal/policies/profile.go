@@ -93,7 +93,11 @@ const defaultRoot = "/root-of-the-policy"
 
 // policyOf makes a policy of a profile alone, as a launch would read it.
 func policyOf(opts load.Options, name, root string) (*rules.Policy, error) {
-	return opts.Parse(fmt.Appendf(nil, `{"version":1,"profile":%s,"root":%s}`, jsonText(name), jsonText(root)))
+	text, err := json.Marshal(map[string]any{"version": 1, "profile": name, "root": root})
+	if err != nil {
+		return nil, err
+	}
+	return opts.Parse(text)
 }
 
 // sentence prints text for people as it is, if all of it can be printed.
@@ -193,10 +197,4 @@ func checkProfile(v *voice.Caller, opts load.Options, root string, args []string
 	}
 	printDropped(v, dropped)
 	return nil
-}
-
-// jsonText is a string of JSON.
-func jsonText(s string) string {
-	text, _ := json.Marshal(s) // a string always can
-	return string(text)
 }

@@ -9,8 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/policies"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
@@ -34,12 +32,12 @@ func meets(ctx context.Context, v *voice.Caller, o *options) error {
 	variables := []string{rules.DefaultPolicyEnv}
 	var rec record.Record
 	if o.target != "" {
-		src, known, err := installed(v, o.target)
+		shim, err := installed(v, o.target)
 		if err != nil {
 			return err
 		}
-		if src != nil {
-			rec, variables = known, []string{known.PolicyEnv}
+		if shim.IsShim {
+			rec, variables = shim.Record, []string{shim.Record.PolicyEnv}
 		}
 	} else {
 		for _, known := range shims.All(shims.PathDirs(v)) {
@@ -60,24 +58,20 @@ func meets(ctx context.Context, v *voice.Caller, o *options) error {
 	}
 	policy.Report, policy.Log = rules.Destination{Path: report}, rules.LogConfig{}
 	text := string(rules.Format(policy.Policy))
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", o.launch)
-	cmd.Env = rules.Apply(v.Environ, rules.EnvChange{Unset: variables})
-	for _, variable := range variables {
-		cmd.Env = append(cmd.Env, variable+"="+text)
-	}
-	// Standard output is for the answer.
-	cmd.Stdout, cmd.Stderr = v.Err, v.Err
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	runErr := cmd.Run()
+	runErr := runCommand(ctx, o.timeout, "/bin/sh", func(cmd *exec.Cmd) {
+		cmd.Args = []string{"/bin/sh", "-c", o.launch}
+		cmd.Env = rules.Apply(v.Environ, rules.EnvChange{Unset: variables})
+		for _, variable := range variables {
+			cmd.Env = append(cmd.Env, variable+"="+text)
+		}
+		// Standard output is for the answer.
+		cmd.Stdout, cmd.Stderr = v.Err, v.Err
+	})
 	switch {
-	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+	case errors.Is(runErr, errInterrupted):
+		return runErr
+	case errors.Is(runErr, context.DeadlineExceeded):
 		v.Warn(o.launch, fmt.Sprintf("did not end within %v", o.timeout))
-	case ctx.Err() != nil:
-		return errInterrupted
 	}
 	reports, err := readReports(report)
 	met := err == nil
@@ -125,9 +119,8 @@ func isTarget(v *voice.Caller, target string, r launch.Report) bool {
 	if target == "" {
 		return true
 	}
-	_, rec, err := installed(v, target)
-	if err == nil && rec.Real != "" {
-		return r.Target == rec.Real
+	if shim, err := installed(v, target); err == nil && shim.IsShim {
+		return r.Target == shim.Record.Real
 	}
 	return strings.TrimSuffix(path.Base(r.Target), shims.Suffix) == path.Base(target)
 }

@@ -65,14 +65,11 @@ func (res *result) failures() []string {
 // first check.
 func (res *result) results() map[string]string {
 	out := map[string]string{"harnessFile": "unprobed", "harnessDirectory": "unprobed", "harnessDirectoryStat": "unprobed"}
-	failed := map[string]bool{}
-	seen := map[string]bool{}
+	first := map[string]*check{}
 	for _, c := range res.checks {
-		if !seen[c.Name] || !c.OK && !failed[c.Name] {
-			out[c.Name] = c.Result
+		if had := first[c.Name]; had == nil || had.OK && !c.OK {
+			first[c.Name], out[c.Name] = c, c.Result
 		}
-		seen[c.Name] = true
-		failed[c.Name] = failed[c.Name] || !c.OK
 	}
 	return out
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	launch "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 // Help is the help text of probe.
@@ -198,19 +197,18 @@ func probe(ctx context.Context, v *voice.Caller, o *options) (*result, error) {
 	if o.target == "" && o.policy == "" {
 		o.target = shimWithPolicy(v)
 	}
-	var src *shims.Binary
-	var rec record.Record
+	var src shims.File
 	var err error
 	if o.target != "" {
-		src, rec, err = installed(v, o.target)
-		if err == nil && src == nil && o.shim == "" {
+		src, err = installed(v, o.target)
+		if err == nil && !src.IsShim && o.shim == "" {
 			err = voice.Hinted(voice.Refused(o.target, "no shim is installed for it"), "name a shim with --shim to probe the policy alone")
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	policy, err := policies.Read(v, "probe", o.policy, rec)
+	policy, err := policies.Read(v, "probe", o.policy, src.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -224,18 +222,18 @@ func probe(ctx context.Context, v *voice.Caller, o *options) (*result, error) {
 		if len(policy.Targets) > 0 {
 			name = policy.Targets[0]
 		}
-		if src, rec, err = installed(v, name); err != nil {
+		if src, err = installed(v, name); err != nil {
 			return nil, err
 		}
 	}
-	res := &result{name: path.Base(name), installed: src != nil}
-	if src == nil {
+	res := &result{name: path.Base(name), installed: src.IsShim}
+	if !src.IsShim {
 		if src, err = shims.Load(o.shim); err != nil {
 			return nil, err
 		}
 	}
 	res.shim = src.Path
-	stage, err := newStage(o.dir, res.name, src, rec)
+	stage, err := newStage(o.dir, res.name, src)
 	if err != nil {
 		return nil, err
 	}
@@ -308,21 +306,19 @@ func shimWithPolicy(v *voice.Caller) string {
 }
 
 // installed returns the shim that PATH gives for a name, or the one at a path;
-// nil when PATH gives another file or none.
-func installed(v *voice.Caller, target string) (*shims.Binary, record.Record, error) {
+// none when PATH gives another file or none.
+func installed(v *voice.Caller, target string) (shims.File, error) {
 	at, err := shims.Find(v, target)
-	byName := !strings.Contains(target, "/")
-	switch {
+	switch byName := !strings.Contains(target, "/"); {
 	case byName && (err != nil || !at.IsShim):
-		return nil, record.Record{}, nil
+		return shims.File{}, nil
 	case err != nil:
-		return nil, record.Record{}, err
+		return at, err
 	case !at.IsShim:
-		return nil, record.Record{}, voice.Refused(target, "is not a shim")
+		return at, voice.Refused(target, "is not a shim")
 	}
-	src, err := shims.Load(at.Path)
-	if err == nil && !src.Recorded {
+	if at, err = shims.Load(at.Path); err == nil && !at.Recorded {
 		err = shims.NoRecord(at.Path)
 	}
-	return src, at.Record, err
+	return at, err
 }

@@ -49,12 +49,12 @@ func tempDir(parent string) (string, error) {
 
 // newStage copies the shim at src. The name decides which templates of a
 // profile apply.
-func newStage(parent, name string, src *shims.Binary, rec record.Record) (_ *stage, err error) {
+func newStage(parent, name string, src shims.File) (_ *stage, err error) {
 	dir, err := tempDir(parent)
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{dir: dir, real: rec.Real, rec: rec}
+	s := &stage{dir: dir, real: src.Record.Real, rec: src.Record}
 	defer func() {
 		if err != nil {
 			s.remove()
@@ -119,8 +119,6 @@ type visit struct {
 // launch starts the shim and returns what the helper found, and the report.
 func (s *stage) launch(ctx context.Context, v visit) ([]outcome, launch.Report, error) {
 	var r launch.Report
-	ctx, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
 	if err := os.Remove(s.report); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, r, err
 	}
@@ -140,20 +138,17 @@ func (s *stage) launch(ctx context.Context, v visit) ([]outcome, launch.Report, 
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.shim)
-	cmd.Args = append([]string{filepath.Base(s.shim)}, v.args...)
-	cmd.Env = append(slices.Clone(v.env), HelperEnv+"=1", variable+"="+text)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &stdout, &stderr
-	cmd.ExtraFiles = v.files
-	// A terminal's signals are for this process, which then cleans up.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = time.Second
-	err = cmd.Run()
+	err = runCommand(ctx, v.timeout, s.shim, func(cmd *exec.Cmd) {
+		cmd.Args = append([]string{filepath.Base(s.shim)}, v.args...)
+		cmd.Env = append(slices.Clone(v.env), HelperEnv+"=1", variable+"="+text)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &stdout, &stderr
+		cmd.ExtraFiles = v.files
+	})
 	switch {
-	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+	case errors.Is(err, errInterrupted):
+		return nil, r, err
+	case errors.Is(err, context.DeadlineExceeded):
 		return nil, r, &launchError{stderr.String(), fmt.Sprintf("it did not end within %v", v.timeout)}
-	case ctx.Err() != nil:
-		return nil, r, errInterrupted
 	case err != nil:
 		return nil, r, &launchError{stderr.String(), err.Error()}
 	}
@@ -166,6 +161,26 @@ func (s *stage) launch(ctx context.Context, v visit) ([]outcome, launch.Report, 
 		return nil, r, &launchError{stderr.String(), "no launch report: " + err.Error()}
 	}
 	return outcomes, all[len(all)-1], nil
+}
+
+// runCommand runs a program with its children in a process group of their own: a
+// terminal's signals are for this process, which then cleans up.
+func runCommand(ctx context.Context, timeout time.Duration, name string, with func(*exec.Cmd)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name)
+	with(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return ctx.Err()
+	case ctx.Err() != nil:
+		return errInterrupted
+	}
+	return err
 }
 
 // errInterrupted ends a probe that was told to stop, after it cleaned up.

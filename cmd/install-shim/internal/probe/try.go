@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -94,20 +95,20 @@ func (t try) do() error {
 			return unix.EBADF // closed
 		}
 		// The descriptor itself, and a fresh open through it.
-		if err := descriptor(t.FD, t.Op); err == nil {
+		if use(t.FD, t.Op) == nil {
 			return nil
 		}
 		name = "/proc/self/fd/" + strconv.Itoa(t.FD)
 	}
 	switch t.Op {
 	case opRead:
-		return readSome(name)
+		return openAnd(t.Op, name, unix.O_RDONLY)
 	case opList:
-		return listSome(name)
+		return openAnd(t.Op, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	case opWrite:
-		return openAndClose(name, unix.O_WRONLY|unix.O_APPEND)
+		return openAnd(t.Op, name, unix.O_WRONLY|unix.O_APPEND)
 	case opCreate:
-		if err := openAndClose(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL); err != nil {
+		if err := openAnd(t.Op, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL); err != nil {
 			return err
 		}
 		return unix.Unlink(name)
@@ -117,7 +118,7 @@ func (t try) do() error {
 		_, err := os.Stat(name)
 		return err
 	case opUse:
-		return use(name)
+		return useDirectory(name)
 	case opAppend:
 		return appendLine(name)
 	default:
@@ -127,46 +128,29 @@ func (t try) do() error {
 
 const tryFlags = unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 
-func openAndClose(name string, flags int) error {
+// openAnd opens a file and does with it what the operation is about.
+func openAnd(op operation, name string, flags int) error {
 	fd, err := unix.Open(name, flags|tryFlags, 0o600)
 	if err != nil {
 		return err
 	}
-	return unix.Close(fd)
-}
-
-func readSome(name string) error {
-	fd, err := unix.Open(name, unix.O_RDONLY|tryFlags, 0)
-	if err != nil {
-		return err
-	}
 	defer unix.Close(fd)
-	_, err = unix.Read(fd, make([]byte, 1))
-	return err
+	return use(fd, op)
 }
 
-func listSome(name string) error {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|tryFlags, 0)
-	if err != nil {
-		return err
+// use tries what an open descriptor gives. To write it is enough to be open.
+func use(fd int, op operation) (err error) {
+	switch op {
+	case opRead:
+		_, err = unix.Read(fd, make([]byte, 1))
+	case opList:
+		_, err = unix.ReadDirent(fd, make([]byte, 4096))
 	}
-	defer unix.Close(fd)
-	_, err = unix.ReadDirent(fd, make([]byte, 4096))
 	return err
 }
 
-// descriptor tries what an inherited descriptor still gives.
-func descriptor(fd int, op operation) error {
-	if op == opList {
-		_, err := unix.ReadDirent(fd, make([]byte, 4096))
-		return err
-	}
-	_, err := unix.Pread(fd, make([]byte, 1), 0)
-	return err
-}
-
-// use does in a directory what its owner does.
-func use(dir string) error {
+// useDirectory does in a directory what its owner does.
+func useDirectory(dir string) error {
 	name := probeFile(dir)
 	if err := os.WriteFile(name, []byte("probe\n"), 0o600); err != nil {
 		return err
@@ -237,6 +221,23 @@ func tracedExecute(name string) error {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	return nil
+}
+
+// execveCheck is AT_EXECVE_CHECK of linux/fcntl.h.
+const execveCheck = 0x10000
+
+// executeCheck makes the kernel check an execve without doing it
+// (AT_EXECVE_CHECK of execveat(2), Linux 6.14). An older kernel does not know the
+// flag and answers EINVAL.
+func executeCheck(name string) syscall.Errno {
+	p, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return unix.ENOENT
+	}
+	argv, envp, cwd := [2]*byte{p}, [1]*byte{}, unix.AT_FDCWD
+	_, _, errno := unix.Syscall6(unix.SYS_EXECVEAT, uintptr(cwd), uintptr(unsafe.Pointer(p)),
+		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envp[0])), execveCheck, 0)
+	return errno
 }
 
 // HelperEnv makes this program the target of a probe: see [Helper].

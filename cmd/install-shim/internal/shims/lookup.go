@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
@@ -18,35 +16,6 @@ import (
 
 // ErrNotOnPath: PATH has no program of a name.
 var ErrNotOnPath = errors.New("is not on PATH")
-
-// A File is what stands at a path, symbolic links followed.
-type File struct {
-	Path   string
-	IsShim bool
-	// Record is the shim's, the zero value for other files and for a shim
-	// without a record that can be read.
-	Record record.Record
-}
-
-// At looks at the file at a path. What cannot be read is no shim.
-func At(path string) File {
-	at := File{Path: path}
-	f, err := Open(unix.AT_FDCWD, path, 0)
-	if err != nil {
-		return at
-	}
-	defer f.Close()
-	if at.IsShim, err = record.FileIsShim(f); err != nil || !at.IsShim {
-		at.IsShim = false
-		return at
-	}
-	if data, err := Read(f); err == nil {
-		if r, _, err := record.Read(data); err == nil {
-			at.Record = r
-		}
-	}
-	return at
-}
 
 // PathDirs returns the absolute entries of PATH in their order. A relative or
 // empty entry depends on who asks, and is left out.
