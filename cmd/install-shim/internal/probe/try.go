@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -152,27 +153,21 @@ func use(fd int, op operation) (err error) {
 // useDirectory does in a directory what its owner does.
 func useDirectory(dir string) error {
 	name := probeFile(dir)
-	if err := os.WriteFile(name, []byte("probe\n"), 0o600); err != nil {
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		return err
 	}
 	defer os.Remove(name)
-	text, err := os.ReadFile(name)
-	if err != nil {
+	if err := appendLine(name); err != nil {
 		return err
-	}
-	if string(text) != "probe\n" {
-		return errors.New("read something else than was written")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() == path.Base(name) {
-			return os.Remove(name)
-		}
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == path.Base(name) }) {
+		return errors.New("the new file is not in the list")
 	}
-	return errors.New("the new file is not in the list")
+	return os.Remove(name)
 }
 
 func appendLine(name string) error {
