@@ -27,15 +27,9 @@ type command struct {
 	run        func(*voice.Caller, []string) error
 }
 
-// commands is filled by main: help reads it.
-var commands []command
-
-func main() {
-	v := &voice.Caller{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
-	if os.Getenv(probe.HelperEnv) != "" {
-		os.Exit(v.Finish(probe.Helper(os.Stdin, os.Stdout)))
-	}
-	commands = []command{
+// commands are all words, in the order of the overview.
+func commands() []command {
+	return []command{
 		{"install", place.InstallHelp, place.Install},
 		{"uninstall", place.UninstallHelp, place.Uninstall},
 		{"status", place.StatusHelp, place.Status},
@@ -48,6 +42,13 @@ func main() {
 		{"check-command", policies.CheckCommandHelp, policies.CheckCommand},
 		{"version", versionHelp, printVersion},
 		{"help", helpHelp, help},
+	}
+}
+
+func main() {
+	v := &voice.Caller{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
+	if os.Getenv(probe.HelperEnv) != "" {
+		os.Exit(v.Finish(probe.Helper(os.Stdin, os.Stdout)))
 	}
 	// One thread makes all changes, so that a trace shows them in their order.
 	runtime.LockOSThread()
@@ -79,7 +80,7 @@ func call(v *voice.Caller, args []string) int {
 }
 
 func find(name string) (command, bool) {
-	for _, c := range commands {
+	for _, c := range commands() {
 		if c.name == name {
 			return c, true
 		}

@@ -139,6 +139,21 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// TestCommands: each command is in the overview, in its order, and explains itself.
+func TestCommands(t *testing.T) {
+	rest := overview
+	for _, c := range commands() {
+		i := strings.Index(rest, "\n  install-shim "+c.name+" ")
+		if i < 0 && !strings.Contains(rest, "\n  install-shim "+c.name+"\n") {
+			t.Errorf("%s is not in the overview, or out of order", c.name)
+		}
+		rest = rest[max(i, 0):]
+		if !strings.HasPrefix(c.help, "install-shim "+c.name) || !strings.HasSuffix(c.help, "\n") {
+			t.Errorf("%s: help %.30q", c.name, c.help)
+		}
+	}
+}
+
 // codeCommand runs a program and wants one exit code: code 125 PROGRAM ARG...
 // Its output goes where stdout and stderr look.
 func codeCommand(ts *testscript.TestScript, neg bool, args []string) {

@@ -83,7 +83,7 @@ func openSites(paths []string) (sites []*site, closeAll func(), err error) {
 
 func planInPlace(src shims.File, s *site, rec record.Record) (*change, error) {
 	program := s.path()
-	switch s.stage() {
+	switch s.phase() {
 	case absent:
 		return nil, voice.Refused(s.path(), "%w", unix.ENOENT)
 	case vanished:
@@ -131,7 +131,7 @@ func planInPlace(src shims.File, s *site, rec record.Record) (*change, error) {
 	if c.data, err = record.Patch(src.Data, rec); err != nil {
 		return nil, voice.Refused(s.path(), "%w", err)
 	}
-	if s.stage() == fresh && s.at.st.Nlink > 1 && s.at.st.Mode&unix.S_IFMT == unix.S_IFREG {
+	if s.phase() == fresh && s.at.st.Nlink > 1 && s.at.st.Mode&unix.S_IFMT == unix.S_IFREG {
 		c.warn(fmt.Sprintf("the program has %d names (hard links): only this one leads to the shim", s.at.st.Nlink))
 	}
 	if rec.Argv0 == record.Real {
@@ -166,7 +166,7 @@ func checkDependents(v *voice.Caller, changes []*change) error {
 	}
 	standing := shims.All(dirs)
 	for _, c := range changes {
-		if c.stage() != fresh && c.stage() != unfinished {
+		if c.phase() != fresh && c.phase() != unfinished {
 			continue
 		}
 		for _, o := range changes {
@@ -204,9 +204,9 @@ func leadsTo(p string, e *entry) bool {
 func commitInPlace(c *change) (string, error) {
 	temp := shims.TempName(c.name)
 	switch {
-	case c.stage() == installed:
+	case c.phase() == installed:
 		return "updated", c.dir.put(temp, c.name, c.at)
-	case c.stage() == unfinished && c.real.kind == other: // the program has its second name
+	case c.phase() == unfinished && c.real.kind == other: // the program has its second name
 		return "installed", c.dir.put(temp, c.name, c.at)
 	}
 	if err := c.dir.put(temp, c.sibling(), c.real); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -99,7 +100,7 @@ func loader(p program) string {
 		return ""
 	}
 	names, _ := file.DynString(elf.DT_SONAME)
-	if slices.ContainsFunc(append(names, path.Base(p.path), path.Base(p.resolved)), isLoaderName) {
+	if slices.ContainsFunc(append(names, path.Base(p.path), path.Base(p.resolved)), loaderName.MatchString) {
 		return is
 	}
 	if shell, err := elf.Open("/bin/sh"); err == nil {
@@ -111,16 +112,9 @@ func loader(p program) string {
 	return ""
 }
 
-// isLoaderName knows ld-linux-x86-64.so.2, ld-linux-aarch64.so.1, ld-2.31.so,
+// loaderName matches ld-linux-x86-64.so.2, ld-linux-aarch64.so.1, ld-2.31.so,
 // ld-musl-x86_64.so.1, ld64.so.1 and ld.so.1.
-func isLoaderName(name string) bool {
-	for _, prefix := range []string{"ld-", "ld.so", "ld64.so"} {
-		if strings.HasPrefix(name, prefix) && strings.Contains(name, ".so") {
-			return true
-		}
-	}
-	return false
-}
+var loaderName = regexp.MustCompile(`^ld(-.*|64)?\.so`)
 
 func interpreterOf(file *elf.File) string {
 	for _, p := range file.Progs {

@@ -95,11 +95,11 @@ func (s *site) inPlace() bool {
 // neverInstalled reports whether a shim without any record stands here.
 func (s *site) neverInstalled() bool { return s.at.IsShim && !s.at.Recorded && s.at.RecordErr == nil }
 
-// A stage is how far an in-place install has come, or what has become of it.
-type stage uint8
+// A phase is how far an in-place install has come, or what has become of it.
+type phase uint8
 
 const (
-	fresh      stage = iota // a program, never touched
+	fresh      phase = iota // a program, never touched
 	unfinished              // a program; what an interrupted install left stands beside it
 	replaced                // a program that came after the install, the older one beside it
 	installed               // a shim, the program beside it
@@ -108,7 +108,7 @@ const (
 	absent                  // neither
 )
 
-func (s *site) stage() stage {
+func (s *site) phase() phase {
 	switch {
 	case s.at.kind == aShim && s.real.kind == other:
 		return installed

@@ -182,7 +182,7 @@ func statusAt(v *voice.Caller, f voice.Flags, given string) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
-	if s.stage() == absent {
+	if s.phase() == absent {
 		return status{}, voice.Refused(p, "%w", unix.ENOENT)
 	}
 	return statusOf(v, s), nil
@@ -218,7 +218,7 @@ func statusOf(v *voice.Caller, s *site) status {
 // diagnose says in which state a site is and what is wrong with it.
 func (s *site) diagnose() (state, problem string) {
 	sibling := voice.Show(s.sibling())
-	switch s.stage() {
+	switch s.phase() {
 	case absent, fresh:
 		return stateNone, "is not a shim"
 	case unfinished:
@@ -234,7 +234,7 @@ func (s *site) diagnose() (state, problem string) {
 		return stateBroken, s.at.RecordErr.Error()
 	case !s.at.Recorded:
 		return stateBare, "is a shim that was never installed: it looks for its program on PATH"
-	case s.at.Record.InPlace && s.stage() == orphaned:
+	case s.at.Record.InPlace && s.phase() == orphaned:
 		return stateBroken, "there is no " + sibling + " beside it"
 	case s.at.Record.InPlace && (path.Base(s.at.Record.Real) != s.sibling() || !s.dir.holds(s.at.Record.Real)):
 		return stateBroken, "its record names " + voice.Show(s.at.Record.Real) + ", which is not the program beside it"

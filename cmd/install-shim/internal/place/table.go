@@ -9,11 +9,11 @@ import (
 
 func printTable(v *voice.Caller, found []status, everything bool) error {
 	if len(found) == 0 {
+		where := ""
 		if everything {
-			v.Print("no shim on PATH\n")
-		} else {
-			v.Print("no shim\n")
+			where = " on PATH"
 		}
+		v.Print("no shim%s\n", where)
 		return nil
 	}
 	w := v.Table()

@@ -99,7 +99,7 @@ func planRestore(s *site) (step, error) {
 		return step{}, voice.Hinted(voice.Refused(s.path(), "is a shim that was installed with --dir"), "use uninstall --dir")
 	}
 	removeSibling := func() error { return s.dir.remove(s.sibling()) }
-	switch s.stage() {
+	switch s.phase() {
 	case absent:
 		return step{}, voice.Refused(s.path(), "%w", unix.ENOENT)
 	case fresh:

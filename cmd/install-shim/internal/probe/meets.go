@@ -46,15 +46,13 @@ func meets(ctx context.Context, v *voice.Caller, o *options) error {
 			}
 		}
 	}
-	// Without a policy, one that asks for nothing.
-	policy := &policies.Policy{Policy: &rules.Policy{}}
-	if policy.Policy, err = rules.Parse([]byte(`{"version":1,"required":false}`)); err != nil {
-		return err
+	from, file := v, o.policy
+	if file == "" { // it asks for nothing but the report
+		from, file = &voice.Caller{In: strings.NewReader(`{"version":1,"required":false}`)}, "-"
 	}
-	if o.policy != "" {
-		if policy, err = policies.Read(v, "probe", o.policy, rec); err != nil {
-			return err
-		}
+	policy, err := policies.Read(from, "probe", file, rec)
+	if err != nil {
+		return err
 	}
 	policy.Report, policy.Log = rules.Destination{Path: report}, rules.LogConfig{}
 	text := string(rules.Format(policy.Policy))

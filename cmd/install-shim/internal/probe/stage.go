@@ -75,22 +75,14 @@ func newStage(parent, name string, src shims.File) (_ *stage, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("copy the shim: %w", err)
 	}
-	if err := writeProgram(s.shim, patched); err != nil {
+	if err := os.WriteFile(s.shim, patched, 0o700); err != nil {
 		return nil, err
 	}
 	own, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return nil, fmt.Errorf("copy the helper: %w", err)
 	}
-	return s, writeProgram(s.helper, own)
-}
-
-// writeProgram writes an executable file. A child that is started meanwhile
-// would keep it open, and it could not be executed.
-func writeProgram(path string, data []byte) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(path, data, 0o700)
+	return s, os.WriteFile(s.helper, own, 0o700)
 }
 
 func (s *stage) remove() { _ = os.RemoveAll(s.dir) }

@@ -10,8 +10,8 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestStages: what status says of each state, and what install and uninstall do.
-func TestStages(t *testing.T) {
+// TestPhases: what status says of each state, and what install and uninstall do.
+func TestPhases(t *testing.T) {
 	shim := launch.Shim(t)
 	dir := t.TempDir()
 	at := func(name string) string { return dir + "/" + name }
@@ -20,6 +20,7 @@ func TestStages(t *testing.T) {
 		launch.Install(t, dir, name, launch.Record{Real: real, InPlace: true})
 	}
 	program("fresh")
+	write(t, at("plain"), "text", 0o644)
 	program("installed" + shims.Suffix)
 	inPlace("installed", at("installed")+shims.Suffix)
 	program("unfinished")
@@ -50,6 +51,7 @@ func TestStages(t *testing.T) {
 
 	for _, row := range []struct{ name, state, install, uninstall, remove string }{
 		{"fresh", "not-a-shim", "installed", "not installed", "is not a shim"},
+		{"plain", "not-a-shim", "is not executable", "not installed", "is not a shim"},
 		{"installed", "ok", "updated", "restored", "installed in place"},
 		{"unfinished", "unfinished", "installed", "restored", "is not a shim"},
 		{"linked", "unfinished", "installed", "restored", "is not a shim"},
