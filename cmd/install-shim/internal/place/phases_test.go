@@ -31,6 +31,8 @@ func TestPhases(t *testing.T) {
 	}
 	program("replaced")
 	program("replaced" + shims.Suffix)
+	write(t, at("overwritten"), "text", 0o644)
+	program("overwritten" + shims.Suffix)
 	program("vanished" + shims.Suffix)
 	inPlace("orphaned", at("orphaned")+shims.Suffix)
 	program("moved" + shims.Suffix)
@@ -56,6 +58,7 @@ func TestPhases(t *testing.T) {
 		{"unfinished", "unfinished", "installed", "restored", "is not a shim"},
 		{"linked", "unfinished", "installed", "restored", "is not a shim"},
 		{"replaced", "replaced", "was replaced", "kept", "is not a shim"},
+		{"overwritten", "replaced", "was replaced", "is no program that can be executed", "is not a shim"},
 		{"vanished", "missing", "is gone", "restored", "not installed"},
 		{"orphaned", "broken", "without its program", "there is no", "installed in place"},
 		{"moved", "broken", "updated", "restored", "installed in place"},
