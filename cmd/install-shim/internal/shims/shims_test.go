@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -159,8 +160,15 @@ func TestLookWaitsForNothing(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if at := At(fifo); at.IsShim {
-		t.Errorf("%+v", at)
+	done := make(chan File, 1)
+	go func() { done <- At(fifo) }()
+	select {
+	case at := <-done:
+		if at.IsShim {
+			t.Errorf("%+v", at)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("a FIFO was waited for")
 	}
 	if err := os.Symlink(fifo, fifo+"-link"); err != nil {
 		t.Fatal(err)
