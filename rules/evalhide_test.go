@@ -36,7 +36,7 @@ func checkout(t *testing.T, files map[string]string) string {
 func evalHide(t *testing.T, e rules.Eval) *rules.EvalHidden {
 	t.Helper()
 	if e.SharedTemp == "" {
-		e.SharedTemp = "/nonexistent/shared" // the test's own files may be in /tmp
+		e.SharedTemp = "/sys/nowhere/shared" // the test's own files may be in /tmp
 	}
 	out, err := rules.EvalHide(e)
 	if err != nil {

@@ -178,7 +178,7 @@ func TestProfileDirectory(t *testing.T) {
 	if _, err := o.LoadProfile("dir"); err == nil || !strings.Contains(err.Error(), "dir.json") || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a directory: %v", err)
 	}
-	if _, err := (rules.Options{ProfileDir: "/nonexistent"}).LoadProfile(rules.PaperclipRunner); err != nil {
+	if _, err := (rules.Options{ProfileDir: "/sys/nowhere"}).LoadProfile(rules.PaperclipRunner); err != nil {
 		t.Errorf("no profile directory: %v", err)
 	}
 }

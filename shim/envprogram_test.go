@@ -29,7 +29,7 @@ var envCalls = []struct {
 	{words("A=1", "one"), words("%A/one")},
 	{words("PATH=%B", "one"), words("%B/one")},
 	{words("PATH=%B", "PATH=%A", "one"), words("%A/one")},
-	{words("PATH=/nonexistent", "one"), nil},
+	{words("PATH=/sys/nowhere", "one"), nil},
 
 	// Options without a value.
 	{words("-v", "one"), words("%A/one")},

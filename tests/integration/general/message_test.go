@@ -42,7 +42,7 @@ func TestMessages(t *testing.T) {
 		}
 		t.Run("hint", func(t *testing.T) {
 			packets := packetPipe(t)
-			shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!/nonexistent\n"))})
+			shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!"+launch.Nowhere+"\n"))})
 			launch.Cmd{Path: shim, Args: []string{"x"}, User: u, Stderr: packets.w}.Run(t)
 			got := packets.read(t)
 			if len(got) != 2 || !strings.HasPrefix(got[1], "sandbox-exec-shim: hint: ") {

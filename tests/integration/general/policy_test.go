@@ -101,7 +101,7 @@ func TestPolicyFaults(t *testing.T) {
 			{"at nothing", `@`, "absolute"},
 			{"at relative", `@` + canary, "absolute"},
 			{"at a policy", `@{"version":1,"hidden":["/` + canary + `"]}`, "absolute"},
-			{"at missing", `@/nonexistent/policy`, "/nonexistent/policy"},
+			{"at missing", "@" + launch.Nowhere + "/policy", launch.Nowhere + "/policy"},
 			{"at directory", `@` + p.work, "not a regular file"},
 			{"at device", `@/dev/zero`, "not a regular file"},
 		}

@@ -102,7 +102,7 @@ func TestReportOfFailedExecve(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
-		shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!/nonexistent/x\n"))})
+		shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!"+launch.Nowhere+"/x\n"))})
 		for _, policy := range []object{p.policy(object{"report": p.report}), {"version": 1, "report": p.report}} {
 			os.Remove(p.report)
 			r := p.wantNotStarted(t, launch.Cmd{Path: shim, Args: []string{"tool"}, User: u, Policy: policy}, 126, "nointerp")

@@ -41,7 +41,7 @@ func TestCase11_FindsTheNextOnPath(t *testing.T) {
 			by   string
 		}{
 			{"next", []string{front, real}, shim},
-			{"empty folders", []string{empty, front, "/nonexistent", empty, real}, shim},
+			{"empty folders", []string{empty, front, launch.Nowhere, empty, real}, shim},
 			{"again through a symlink", []string{front, links, real}, shim},
 			{"through a symlink first", []string{links, front, real}, filepath.Join(links, "tool")},
 			{"again by a hard link", []string{front, hard, real}, shim},
@@ -120,7 +120,7 @@ func TestCase12_NoProgram(t *testing.T) {
 		at := func(name string) string { return filepath.Join(p.dir, name) }
 		launch.Root.Write(t, at("plain"), "text\n", 0o644)
 		launch.Root.Mkdir(t, at("directory"), 0o755)
-		launch.WriteProgram(t, at("nointerp"), []byte("#!/nonexistent/interpreter\n: >\"$1\"\n"))
+		launch.WriteProgram(t, at("nointerp"), []byte("#!"+launch.Nowhere+"/interpreter\n: >\"$1\"\n"))
 		launch.WriteProgram(t, at("empty"), nil)
 		if err := os.Symlink(at("missing"), at("dangling")); err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestEnvironmentChanges(t *testing.T) {
 			"unset": []string{"GONE", "ABSENT", "LD_PRELOAD"},
 			"set":   object{"KEPT": "new", "Z_NEW": "z", "A_NEW": "a=b\nc", "EMPTY": ""},
 		}}))
-		c.Env = []string{"GONE=1", "KEPT=old", "", "GONE", "B=1", "GONE=2", "KEPT=older", "EMPTY", "LD_PRELOAD=/nonexistent.so"}
+		c.Env = []string{"GONE=1", "KEPT=old", "", "GONE", "B=1", "GONE=2", "KEPT=older", "EMPTY", "LD_PRELOAD=" + launch.Nowhere + ".so"}
 		want := strings.Join([]string{"KEPT=new", "", "GONE", "B=1", "EMPTY", "A_NEW=a=b\nc", "EMPTY=", "Z_NEW=z"}, "\x00") + "\x00"
 		if r := c.Run(t); r.Stdout != want || r.Stderr != "" {
 			t.Errorf("want %q: %v", want, r)

@@ -119,9 +119,9 @@ echo 2 >&2`
 			c := p.sh(show, p.policy(more))
 			c.Stdin = strings.NewReader("zero\n")
 			c.Extra = []*os.File{nil, nil, nil, nil, w7, nil, r9}
-			c.Setup = &launch.Setup{Umask: &umask, NoFile: &[2]uint64{250, 300}}
+			c.Setup = &launch.Setup{Umask: &umask, NoFile: &[2]uint64{70, 80}}
 			r := c.Run(t)
-			want := fmt.Sprintf("%d %d\n%s\n0027\n250\n300\n1\n0\n1\n2\n7\n9\n0:zero\n9:nine\n", r.PID, os.Getpid(), p.work)
+			want := fmt.Sprintf("%d %d\n%s\n0027\n70\n80\n1\n0\n1\n2\n7\n9\n0:zero\n9:nine\n", r.PID, os.Getpid(), p.work)
 			if r.Stdout != want || r.Stderr != "2\n" || r.Code != 0 {
 				t.Errorf("want %q: %v", want, r)
 			}

@@ -92,7 +92,7 @@ func TestTerminal(t *testing.T) {
 					outer, inner := terminal(t, u)
 					p := launch.Cmd{
 						Path: bash, Args: append([]string{"bash"}, c.args...), User: u, Policy: policy,
-						Env:   []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "TERM=dumb", "PS1=prompt>"},
+						Env:   []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + launch.Nowhere, "LC_ALL=C", "TERM=dumb", "PS1=prompt>"},
 						Stdin: inner, Stdout: inner, Stderr: inner,
 						Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true},
 					}.Start(t)

@@ -45,7 +45,19 @@ func Program(name string) Feature {
 	return Feature{"the program " + name, func() error { _, err := exec.LookPath(name); return err }}
 }
 
-// ABI is the feature of a kernel with at least this Landlock ABI.
+// OpenFiles is the feature of a limit of open files that lets a launch have n.
+func OpenFiles(n uint64) Feature {
+	return Feature{fmt.Sprintf("%d open files", n), func() error {
+		var lim unix.Rlimit
+		err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &lim)
+		if err == nil && lim.Max < n {
+			err = fmt.Errorf("the tests were started with a limit of %d", lim.Max)
+		}
+		return err
+	}}
+}
+
+// ABIAtLeast is the feature of a kernel with at least this Landlock ABI.
 func ABIAtLeast(n int) Feature {
 	return Feature{fmt.Sprintf("Landlock ABI %d", n), func() error {
 		abi, err := ll.LandlockGetABIVersion()

@@ -174,7 +174,7 @@ func withoutLoader(t *testing.T, head []byte) []byte {
 		if le.Uint32(h) != typeNote {
 			continue
 		}
-		const loader = "/nonexistent\x00"
+		const loader = launch.Nowhere + "\x00"
 		if n := le.Uint64(h[size:]); n < uint64(len(loader)) {
 			t.Fatalf("a note of %d bytes", n)
 		}

@@ -301,7 +301,7 @@ func TestCase48_LinkedWorktree(t *testing.T) {
 			t.Helper()
 			r := launch.Cmd{
 				Path: launch.Look(t, "git"), Args: append([]string{"git", "-c", "user.name=u", "-c", "user.email=u@example.com"}, args...),
-				User: u, Dir: w.at(dir), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null"},
+				User: u, Dir: w.at(dir), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + launch.Nowhere, "GIT_CONFIG_GLOBAL=/dev/null"},
 			}.Run(t)
 			if r.Code != 0 {
 				t.Fatalf("git %q: %v", args, r)

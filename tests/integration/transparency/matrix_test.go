@@ -160,7 +160,7 @@ func TestMatrix(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		s := newStage(t, u)
-		rows := slices.Concat(pendingRows(), descriptorRows(), environmentRows(), argumentRows(), processRows(s.dir+"/work"))
+		rows := slices.Concat(pendingRows(), descriptorRows(), environmentRows(), argumentRows(), processRows(t, s.dir+"/work"))
 		rows = append(rows, terminalRow(t))
 		runRows(t, s, rows)
 	})
@@ -187,7 +187,7 @@ func runRows(t *testing.T, s *stage, rows []row) {
 func (s *stage) compare(t *testing.T, r row) {
 	t.Helper()
 	state := bare.NewState(s.direct, "witness", s.out)
-	state.Env = []string{s.path, "A=1", "HOME=/nonexistent"}
+	state.Env = []string{s.path, "A=1", "HOME=" + launch.Nowhere}
 	if s.user.UID != os.Geteuid() {
 		state.UID = uint64(s.user.UID)
 	}
