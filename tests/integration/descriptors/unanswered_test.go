@@ -51,7 +51,7 @@ func unsearchable(t *testing.T, f *os.File) *os.File {
 
 // A directory of which it is not known what is above it is closed: by its path,
 // where it has one, or because no question has been answered.
-func TestDirectoryUnanswered(t *testing.T) {
+func TestUnexaminedDirectoryIsClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	const hidden, unknown = "leads to the hidden path", "cannot be examined"
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
@@ -114,7 +114,7 @@ func TestDirectoryUnanswered(t *testing.T) {
 
 // Without /proc, descriptors are found that stand above a limit which was lowered
 // after they were opened.
-func TestWithoutProcAboveTheLimit(t *testing.T) {
+func TestDescriptorsAboveALoweredLimitAreClosed(t *testing.T) {
 	const before = 1024
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("bash"), launch.OpenFiles(before))
 	dir := place(t, launch.Root)
@@ -189,7 +189,7 @@ func endedThread(t *testing.T) *os.File {
 }
 
 // The memory of a thread that has ended is still that of its process.
-func TestMemoryOfAnEndedThread(t *testing.T) {
+func TestMemoryOfAnEndedThreadIsClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := u.Dir(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // A message keeps to its line, whatever the names in it hold, and is one write.
-func TestMessages(t *testing.T) {
+func TestMessageIsOneLineAndOneWrite(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		odd := "a\nb\x1b[31m \"q\" \xff"

@@ -11,7 +11,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestCase03_MalformedPolicy(t *testing.T) {
+func TestCase03_MalformedPolicyStops(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		p.wantNotStarted(t, p.mark("{"), 125, "SANDBOX_EXEC_SHIM_POLICY")
@@ -22,7 +22,7 @@ func TestCase03_MalformedPolicy(t *testing.T) {
 // canary stands in the values of bad policies and must not be repeated.
 const canary = "c4n4ry"
 
-func TestPolicyFaults(t *testing.T) {
+func TestFaultyPolicyStopsAndIsNotRepeated(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		h := fmt.Sprintf(`%q`, p.hidden)
@@ -122,7 +122,7 @@ func TestPolicyFaults(t *testing.T) {
 	})
 }
 
-func TestPolicyTwice(t *testing.T) {
+func TestTwoPoliciesStop(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		good := "SANDBOX_EXEC_SHIM_POLICY=" + fmt.Sprintf(`{"version":1,"hidden":[%q]}`, p.hidden)
@@ -142,7 +142,7 @@ func TestPolicyTwice(t *testing.T) {
 	})
 }
 
-func TestPolicyFile(t *testing.T) {
+func TestPolicyFileIsReadWhole(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		text := fmt.Sprintf(`{"version":1,"hidden":[%q]}`, p.hidden)

@@ -114,7 +114,7 @@ func TestCase11_FindsTheNextOnPath(t *testing.T) {
 	})
 }
 
-func TestCase12_NoProgram(t *testing.T) {
+func TestCase12_NoProgramIs127Or126(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		at := func(name string) string { return filepath.Join(p.dir, name) }
@@ -175,7 +175,7 @@ func TestCase12_NoProgram(t *testing.T) {
 }
 
 // The policy's program counts only without a record.
-func TestProgram(t *testing.T) {
+func TestProgramCountsOnlyWithoutARecord(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		one, two := program(t, p.dir, "one", "one"), program(t, p.dir, "two", "two")
@@ -205,7 +205,7 @@ func TestProgram(t *testing.T) {
 	})
 }
 
-func TestEnvironmentChanges(t *testing.T) {
+func TestEnvironmentIsChangedAsAsked(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		c := p.sh("/bin/cat /proc/$$/environ", p.policy(object{"env": object{

@@ -11,7 +11,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestCase06_PolicyVariableGone(t *testing.T) {
+func TestCase06_PolicyVariableIsGone(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		file := u.Write(t, filepath.Join(p.work, "policy.json"), fmt.Sprintf(`{"version":1,"hidden":[%q]}`, p.hidden), 0o600)
@@ -58,7 +58,7 @@ func TestCase06_PolicyVariableGone(t *testing.T) {
 	})
 }
 
-func TestCase07_Arguments(t *testing.T) {
+func TestCase07_ArgumentsAreExact(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		const show = `cat /proc/$$/cmdline; cat "$SECRET" 2>/dev/null`
@@ -94,7 +94,7 @@ func TestCase07_Arguments(t *testing.T) {
 	})
 }
 
-func TestCase08_Process(t *testing.T) {
+func TestCase08_ProcessIsTheSame(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		const show = `exec 8>&-
@@ -139,7 +139,7 @@ echo 2 >&2`
 	})
 }
 
-func TestCase10_End(t *testing.T) {
+func TestCase10_EndIsTheProgramsOwn(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		for _, policy := range []any{nil, p.policy(nil)} {
@@ -159,7 +159,7 @@ func TestCase10_End(t *testing.T) {
 
 // Closed standard descriptors are a launcher's right, and so is a standard
 // error that nobody reads.
-func TestClosedDescriptors(t *testing.T) {
+func TestClosedStandardDescriptorsStayClosed(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		for _, closed := range [][]int{{0}, {1}, {2}, {0, 1, 2}} {

@@ -15,7 +15,7 @@ import (
 
 // A hidden place that another mount shows again is hidden there too, when the
 // mount was there before the launch.
-func TestMountsThatShowTheHidden(t *testing.T) {
+func TestMountsOfTheHiddenAreDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	for _, c := range []struct {
 		name    string
@@ -259,7 +259,7 @@ func TestMountsThatShowTheHidden(t *testing.T) {
 }
 
 // Two mounts of one device are one file system.
-func TestSecondMountOfTheDevice(t *testing.T) {
+func TestSecondMountOfTheDeviceIsDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("losetup"), launch.Program("mkfs.ext4"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -277,7 +277,7 @@ func TestSecondMountOfTheDevice(t *testing.T) {
 }
 
 // What a mount shows of a place that does not exist yet.
-func TestMountShowsWhatAppearsLater(t *testing.T) {
+func TestMountOfWhatAppearsLaterIsDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -303,7 +303,7 @@ func TestMountShowsWhatAppearsLater(t *testing.T) {
 }
 
 // An exposure under which a mount shows a hidden place cannot be had.
-func TestExposedHoldsAMountOfTheHidden(t *testing.T) {
+func TestExposedThatHoldsAMountOfTheHiddenIsRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -320,7 +320,7 @@ func TestExposedHoldsAMountOfTheHidden(t *testing.T) {
 }
 
 // An exposure that is itself a mount of another hidden place.
-func TestExposedIsAMountOfTheHidden(t *testing.T) {
+func TestExposedMountOfTheHiddenIsRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -336,7 +336,7 @@ func TestExposedIsAMountOfTheHidden(t *testing.T) {
 }
 
 // A mount that freezes the temp directory is like any other reason for it.
-func TestMountFreezesTheTempDirectory(t *testing.T) {
+func TestTempDirectoryFrozenByAMountIsRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -381,7 +381,7 @@ func TestMountAfterTheLaunchIsALimit(t *testing.T) {
 
 // In a chroot whose root is no mount, the table of mounts does not say where
 // the root directory is. That is reported.
-func TestChrootWithoutARootMount(t *testing.T) {
+func TestUnknownMountsOfAChrootAreReported(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -420,7 +420,7 @@ func TestChrootWithoutARootMount(t *testing.T) {
 
 // Without /proc there is no table of mounts. What the policy names is hidden
 // and the rest is said.
-func TestWithoutProc(t *testing.T) {
+func TestUnknownMountsWithoutProcAreReported(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -476,7 +476,7 @@ func TestLayerByARelativePathIsALimit(t *testing.T) {
 }
 
 // Hidden in /sys, of which a chroot has a bind mount.
-func TestHiddenInBoundSys(t *testing.T) {
+func TestHiddenKernelFilesAreDeniedInBindMounts(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -495,7 +495,7 @@ func TestHiddenInBoundSys(t *testing.T) {
 
 // A rootless container: root of a user namespace, which has made its own
 // mounts.
-func TestRootOfAUserNamespace(t *testing.T) {
+func TestRootOfAUserNamespaceIsDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.UserNS, launch.Program("unshare"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -587,7 +587,7 @@ func TestHardLinksAreALimit(t *testing.T) {
 
 // A chroot has bind mounts of /proc, /sys and /dev. For root they are closed
 // to writing, and /proc, /sys and /dev themselves are as usable as before.
-func TestBoundKernelFileSystems(t *testing.T) {
+func TestBindMountsOfKernelFilesAreReadOnly(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)
@@ -617,7 +617,7 @@ func TestBoundKernelFileSystems(t *testing.T) {
 }
 
 // An exposure does not open for writing what acts on the kernel.
-func TestExposedKernelFileSystem(t *testing.T) {
+func TestExposedKernelFilesStayReadOnly(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	for name, c := range map[string]struct {
 		exposed, to string

@@ -13,7 +13,7 @@ import (
 
 const hideSecret = `{"version":1,"hidden":["$W/secret"]}`
 
-func TestCase23_HiddenDirectory(t *testing.T) {
+func TestCase23_HiddenDirectoryIsDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		r := table(t, u, hideSecret, nil, []row{
@@ -71,7 +71,7 @@ func TestMetadataIsALimit(t *testing.T) {
 	})
 }
 
-func TestCase24_OtherWaysToTheSamePlace(t *testing.T) {
+func TestCase24_OtherNamesOfTheHiddenAreDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		table(t, u, hideSecret, func(t *testing.T, w *world) {
@@ -111,7 +111,7 @@ func TestCase24_OtherWaysToTheSamePlace(t *testing.T) {
 	})
 }
 
-func TestCase25_PolicyNamesALink(t *testing.T) {
+func TestCase25_WhereALinkLeadsIsHidden(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	for name, hidden := range map[string]string{
 		"link":            "$W/work/dirlink",
@@ -145,7 +145,7 @@ func TestCase25_PolicyNamesALink(t *testing.T) {
 
 // A link that leads nowhere hides where it will lead, and a link that is
 // changed later changes nothing: the place that it named is hidden.
-func TestDanglingAndSwappedLink(t *testing.T) {
+func TestWhereALinkWillLeadIsHidden(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -177,7 +177,7 @@ func TestDanglingAndSwappedLink(t *testing.T) {
 	})
 }
 
-func TestCase26_HiddenFile(t *testing.T) {
+func TestCase26_HiddenFileIsDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		r := table(t, u, `{"version":1,"hidden":["$W/work/f"]}`, func(t *testing.T, w *world) {
@@ -199,7 +199,7 @@ func TestCase26_HiddenFile(t *testing.T) {
 	})
 }
 
-func TestCase27_BesideTheHidden(t *testing.T) {
+func TestCase27_BesideTheHiddenAllWorks(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		table(t, u, hideSecret, nil, []row{
@@ -254,7 +254,7 @@ func TestCase28_AncestorsAreFrozen(t *testing.T) {
 	})
 }
 
-func TestCase29_HiddenAppearsLater(t *testing.T) {
+func TestCase29_WhatAppearsLaterIsHidden(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -281,7 +281,7 @@ func TestCase29_HiddenAppearsLater(t *testing.T) {
 }
 
 // Entries that come and go during the walk do not stop a launch.
-func TestCase30_EntryVanishes(t *testing.T) {
+func TestCase30_VanishingEntryStopsNothing(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -326,7 +326,7 @@ func errnos(rs []result) []string {
 }
 
 // The report may lie in a hidden directory, out of the program's reach.
-func TestReportInAHiddenDirectory(t *testing.T) {
+func TestHiddenReportIsOutOfReach(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -357,7 +357,7 @@ func TestReportInAHiddenDirectory(t *testing.T) {
 
 // A directory above the hidden one that may be searched and not listed gives
 // only what can be named. The loss is reported.
-func TestUnlistableAncestor(t *testing.T) {
+func TestUnlistedAncestorIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	w := newWorld(t, launch.Nobody)
 	for _, path := range []string{"$W", "$W/file"} {
@@ -384,7 +384,7 @@ func TestUnlistableAncestor(t *testing.T) {
 }
 
 // A path into a directory that this user may not search.
-func TestHiddenBehindAClosedDirectory(t *testing.T) {
+func TestUnresolvedHiddenPathIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	w := newWorld(t, launch.Nobody)
 	w.mkdir(t, "$W/closed")

@@ -222,7 +222,7 @@ var outcomes = []struct {
 	{way: "priority", want: [4]string{"ok", "EPERM", "ok", "EPERM"}, limit: "process-limits"},
 	{way: "affinity", want: [4]string{"ok", "EPERM", "ok", "EPERM"}, limit: "process-limits"},
 	{way: "abstract", want: [4]string{"EPERM", "EPERM", "EPERM", "EPERM"}},
-	{way: "path", want: [4]string{"ok", "ok", "ok", "ok"}},     // not asked for, see TestUnixSockets
+	{way: "path", want: [4]string{"ok", "ok", "ok", "ok"}},     // not asked for, see TestUnixSocketsAreDenied
 	{way: "datagram", want: [4]string{"ok", "ok", "ok", "ok"}}, // likewise
 	{way: "pair", want: [4]string{"ok", "ok", "ok", "ok"}},
 	{way: "tiocsti", lacks: "EIO EPERM", want: [4]string{"EPERM", "EPERM", "EPERM", "EPERM"}},
@@ -230,7 +230,7 @@ var outcomes = []struct {
 	{way: "tty-size", want: [4]string{"ok", "ok", "ok", "ok"}, limit: "terminal"},
 }
 
-func TestOutside(t *testing.T) {
+func TestProcessesOutsideAreNotReached(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(6), launch.IsRoot, launch.Mounts)
 	for i, who := range everybody {
 		t.Run(who.name, func(t *testing.T) {
@@ -333,7 +333,7 @@ func TestProcNeedsANamespaceBesideCapabilities(t *testing.T) {
 	}
 }
 
-func TestUnixSockets(t *testing.T) {
+func TestUnixSocketsAreDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		s := newService(t, u)
@@ -364,7 +364,7 @@ func TestUnixSockets(t *testing.T) {
 }
 
 // A server that one launch started is outside of the next.
-func TestServerOfAnotherLaunch(t *testing.T) {
+func TestServerOfAnotherLaunchIsNotSignalled(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(6))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		sh := launch.Install(t, u.Dir(t), "sh", launch.Record{Real: "/bin/sh"})

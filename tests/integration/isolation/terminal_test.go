@@ -46,7 +46,7 @@ func (d *dialog) say(text string) {
 
 // Terminals work as ever under every isolation: job control, Ctrl-C, raw mode,
 // a terminal within the terminal.
-func TestTerminal(t *testing.T) {
+func TestTerminalsWork(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(6), launch.Program("bash"), launch.Program("script"), launch.Program("stty"))
 	all := object{"version": 1, "isolate": []string{"signals", "abstract-unix", "unix-sockets", "proc", "tty"}, "network": "deny"}
 	launch.EachUser(t, func(t *testing.T, u launch.User) {

@@ -11,7 +11,7 @@ import (
 
 // Whatever a policy says of the network, another process of the user cannot be
 // traced, and so not be made to send.
-func TestNobodyElseIsTraced(t *testing.T) {
+func TestOtherProcessesAreNotTraced(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(4), launch.IsRoot)
 	u := launch.Nobody
 	dir := u.Dir(t)

@@ -14,7 +14,7 @@ import (
 
 // What programs do without a network works as ever when it is denied; each row
 // runs once without and once with the policy, and says the same.
-func TestTools(t *testing.T) {
+func TestProgramsWorkWithoutANetwork(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	for _, row := range []struct {
 		name, program, script, want string
@@ -102,7 +102,7 @@ except socket.gaierror as e: print(e.errno == socket.EAI_AGAIN)'`)
 }
 
 // The report says what is in force, not what was asked for.
-func TestWithoutSeccomp(t *testing.T) {
+func TestMissingSeccompStopsOrIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	u := launch.Current()
 	dir := u.Dir(t)

@@ -249,7 +249,7 @@ func (w way) try(t *testing.T, r *recorder, u launch.User, shimPath, token strin
 	return said, arrived, result
 }
 
-func TestWays(t *testing.T) {
+func TestNothingArrivesThatIsDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(4))
 	r := newRecorder(t)
 	object := func(change map[string]any) any { return map[string]any{"version": 1, "network": change} }
@@ -305,7 +305,7 @@ func TestWays(t *testing.T) {
 
 // The report says what is in force and by what, and what of the launcher's was
 // closed or stays.
-func TestReport(t *testing.T) {
+func TestReportSaysWhatIsInForce(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(4))
 	r := newRecorder(t)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {

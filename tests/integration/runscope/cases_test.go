@@ -27,8 +27,8 @@ func (w *world) bystander(t *testing.T) int {
 	return p.PID
 }
 
-// TestCase39_OneSession: what a session is denied and what it is allowed.
-func TestCase39_OneSession(t *testing.T) {
+// TestCase39_SessionSeesOnlyItsOwn: what a session is denied and what it is allowed.
+func TestCase39_SessionSeesOnlyItsOwn(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		var pids [2]int
 		n := 0
@@ -73,9 +73,9 @@ func TestCase39_OneSession(t *testing.T) {
 	})
 }
 
-// TestCase40_EnvironAsRoot: root is denied the harness's environment because its
+// TestCase40_EnvironIsDeniedToRoot: root is denied the harness's environment because its
 // capabilities are dropped, and a policy that keeps them says what that costs.
-func TestCase40_EnvironAsRoot(t *testing.T) {
+func TestCase40_EnvironIsDeniedToRoot(t *testing.T) {
 	launch.Need(t, launch.IsRoot)
 	w := newWorld(t, launch.Root)
 	environ := try{Op: "read", Path: fmt.Sprintf("/proc/%d/environ", w.bystander(t))}
@@ -93,7 +93,7 @@ func TestCase40_EnvironAsRoot(t *testing.T) {
 	}
 }
 
-func TestCase41_Trace(t *testing.T) {
+func TestCase41_OwnTraceIsOpen(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		table(t, u, own(), []row{
 			{"read", "$I/data/provider-traces/own", "", ok, ok},
@@ -131,7 +131,7 @@ func TestCase41_Trace(t *testing.T) {
 	})
 }
 
-func TestCase42_StateDirectory(t *testing.T) {
+func TestCase42_StateDirectoryOpensNothingElse(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		for _, tt := range []struct {
@@ -163,7 +163,7 @@ func TestCase42_StateDirectory(t *testing.T) {
 	})
 }
 
-func TestCase43_SessionNames(t *testing.T) {
+func TestCase43_SessionNamesAreMadeSafe(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		for _, tt := range []struct{ id, want string }{
@@ -188,7 +188,7 @@ func TestCase43_SessionNames(t *testing.T) {
 	})
 }
 
-func TestCase44_OpenCodeDirectory(t *testing.T) {
+func TestCase44_OwnOpenCodeDirectoryIsOpen(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		w.env = []string{openCode + "$R/durable-sessions/own-scope/opencode"}
@@ -225,7 +225,7 @@ var seven = []string{
 	"$R/acpx", "$I/companies", "$I/projects", "$I/workspaces", "$I/runtime-context-assets", "$I/skills", "$I/runtime/provider-packs",
 }
 
-func TestCase45_Precreated(t *testing.T) {
+func TestCase45_SharedDirectoriesAreMade(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		u.Mkdir(t, w.at("$I/projects"), 0o755)
@@ -256,7 +256,7 @@ func TestCase45_Precreated(t *testing.T) {
 	})
 }
 
-func TestCase46_PrecreateFails(t *testing.T) {
+func TestCase46_FailedPrecreateStops(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		u.Write(t, w.at("$I/projects"), "", 0o644)
@@ -273,7 +273,7 @@ func TestCase46_PrecreateFails(t *testing.T) {
 	})
 }
 
-func TestCase47_AddedLater(t *testing.T) {
+func TestCase47_WhatIsAddedLaterIsReadable(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		cmd := w.command(t, w.text(), own(), []try{
@@ -292,7 +292,7 @@ func TestCase47_AddedLater(t *testing.T) {
 	})
 }
 
-func TestCase48_LinkedWorktree(t *testing.T) {
+func TestCase48_StoreOfALinkedWorkTreeIsHidden(t *testing.T) {
 	launch.Need(t, launch.Program("git"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -331,7 +331,7 @@ func TestCase48_LinkedWorktree(t *testing.T) {
 	})
 }
 
-func TestCase49_LogAndReport(t *testing.T) {
+func TestCase49_LogAndReportNameTheSession(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		w.policy = `{"version":1,"profile":"paperclip-runner","root":"$I","hidden":["$W/graders"],"log":{"level":"info","to":"$W/report/log"}}`
@@ -360,7 +360,7 @@ func TestCase49_LogAndReport(t *testing.T) {
 	})
 }
 
-func TestCase50_AnotherTarget(t *testing.T) {
+func TestCase50_AnotherTargetIsReported(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		tries := []try{{Op: "read", Path: "$W/graders/f"}, {Op: "read", Path: "$I/secrets/f"}, {Op: "list", Path: "$R/durable-sessions"}}

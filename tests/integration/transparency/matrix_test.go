@@ -156,7 +156,7 @@ func (s *stage) account(t *testing.T, r row, state bare.State) bare.Account {
 
 // The transparency matrix: every state, by every way, for both users. The rows
 // about signals are those of case 9.
-func TestMatrix(t *testing.T) {
+func TestProgramGetsWhatTheCallerGave(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		s := newStage(t, u)
@@ -168,7 +168,7 @@ func TestMatrix(t *testing.T) {
 
 // A parent ignores or blocks any set of signals: the program has the same
 // dispositions and the same mask.
-func TestCase09_DispositionsAndMask(t *testing.T) {
+func TestCase09_DispositionsAndMaskAreExact(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) { runRows(t, newStage(t, u), signalRows(random(t))) })
 }

@@ -21,7 +21,7 @@ func (p *place) in(names ...string) []string {
 	return out
 }
 
-func TestCase56_EmptyHome(t *testing.T) {
+func TestCase56_CachesOfAnEmptyHomeAreMade(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		got := p.listed(t, nil)
@@ -55,7 +55,7 @@ func TestCase56_EmptyHome(t *testing.T) {
 // Each row is a launch with an environment and a HOME of its own. In the
 // values and in want, "~" stands for HOME, "T" for TMPDIR and "W" for the
 // workspace.
-func TestToolchainDirectories(t *testing.T) {
+func TestToolchainDirectoriesAreWritable(t *testing.T) {
 	type row struct {
 		name   string
 		have   []string // directories that are there
@@ -188,7 +188,7 @@ func mkdirAll(t *testing.T, u launch.User, top, dir string) {
 	}
 }
 
-func TestCase59_TempBySymlink(t *testing.T) {
+func TestCase59_TempBySymlinkIsWritable(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		link := filepath.Join(p.dir, "link")
@@ -209,7 +209,7 @@ func TestCase59_TempBySymlink(t *testing.T) {
 }
 
 // A variable that would open everything is dropped, with a warning.
-func TestCase61_WideVariables(t *testing.T) {
+func TestCase61_WideVariablesAreDropped(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		for _, row := range []struct {
 			name, value string
@@ -252,7 +252,7 @@ func TestCase61_WideVariables(t *testing.T) {
 }
 
 // What a policy names itself is an error instead.
-func TestCase61_WideRoots(t *testing.T) {
+func TestCase61_WideRootsAreRefused(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		for _, row := range []struct {
@@ -287,7 +287,7 @@ func TestCase61_WideRoots(t *testing.T) {
 	})
 }
 
-func TestCase62_EnvironmentOfEachLaunch(t *testing.T) {
+func TestCase62_EnvironmentOfEachLaunchCounts(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		one := u.Mkdir(t, filepath.Join(p.dir, "one"), 0o755)
@@ -306,7 +306,7 @@ func TestCase62_EnvironmentOfEachLaunch(t *testing.T) {
 	})
 }
 
-func TestCase63_Symlinks(t *testing.T) {
+func TestCase63_SymlinksLeadNoWriteOut(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		evil := u.Mkdir(t, p.ws+"-evil", 0o755)
@@ -356,7 +356,7 @@ func symlink(t *testing.T, to, at string) {
 
 // A program can replace a cache directory by a link to what the next launch
 // should not write. The next launch drops it.
-func TestCacheReplacedBetweenLaunches(t *testing.T) {
+func TestReplacedCacheIsDropped(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		for _, row := range []struct {
 			name    string

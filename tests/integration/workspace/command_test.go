@@ -11,7 +11,7 @@ import (
 
 // What the check refuses in scope workspace, and what it lets through. "W",
 // "O" and "T" stand for the workspace, a directory outside, and TMPDIR.
-func TestCommandCheck(t *testing.T) {
+func TestCommandThatLeavesTheWorkspaceIsRefused(t *testing.T) {
 	const (
 		absolute = `sandbox violation: absolute path "%s" escapes workspace "W"`
 		cd       = "sandbox violation: cd outside workspace is not permitted in workspace sandbox scope"
@@ -84,7 +84,7 @@ func TestCommandCheck(t *testing.T) {
 }
 
 // The error and the report of a refused launch.
-func TestCommandCheckReport(t *testing.T) {
+func TestRefusedCommandIsReported(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		pol := p.policy(m{"commandCheck": "deny"})

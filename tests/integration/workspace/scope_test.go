@@ -13,7 +13,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestCase51_Scopes(t *testing.T) {
+func TestCase51_ScopesConfineAsNamed(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		outside := filepath.Join(p.outside, "new")
@@ -108,7 +108,7 @@ func TestCase52_WritesOnlyInTheRoots(t *testing.T) {
 	})
 }
 
-func TestCase64_Local(t *testing.T) {
+func TestCase64_LocalConfinesNoWriting(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		// The network is denied so that there is a confinement at all.
@@ -175,7 +175,7 @@ func TestCase66_MetadataIsALimit(t *testing.T) {
 	})
 }
 
-func TestCase69_WithoutLandlock(t *testing.T) {
+func TestCase69_WithoutLandlockWritesAreNotHeld(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		launch.Need(t, launch.Seccomp, launch.IsRoot)
@@ -226,7 +226,7 @@ func TestCase69_WithoutLandlock(t *testing.T) {
 	})
 }
 
-func TestCase70_NoticeAndNetwork(t *testing.T) {
+func TestCase70_NoticeIsTrue(t *testing.T) {
 	const writable = "For this run, temp and per-user cache directories are writable."
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
