@@ -74,6 +74,9 @@ func runTrue(flags uintptr) error {
 	return cmd.Run()
 }
 
+// Has reports whether the machine has a feature.
+func Has(f Feature) bool { return f.check() == nil }
+
 // Need skips the test when the machine lacks a feature, with the reason. In CI,
 // where the environment variable CI is set, the test fails instead.
 func Need(tb testing.TB, features ...Feature) {

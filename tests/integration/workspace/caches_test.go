@@ -265,6 +265,8 @@ func TestCase61_WideRootsAreRefused(t *testing.T) {
 			{"workspace above HOME", m{"workspace": p.dir}, "is above the home directory"},
 			{"writable /", m{"writable": []string{p.ws, "/"}}, `writable[1]: "/": is /`},
 			{"writable above the shim", m{"writable": []string{filepath.Dir(p.sh)}}, "is above the shim"},
+			{"workspace is HOME as the program gets it", m{"workspace": p.outside, "env": m{"set": m{"HOME": p.outside}}}, "is the home directory"},
+			{"workspace is HOME as the launcher has it", m{"workspace": p.home, "env": m{"set": m{"HOME": p.outside}}}, "is the home directory"},
 			{"workspace is a file", m{"workspace": filepath.Join(p.outside, "file")}, "is not a directory"},
 			{"workspace is missing", m{"workspace": filepath.Join(p.outside, "none")}, "does not exist"},
 			{"the current directory is HOME", m{"workspace": nil}, "is the home directory"},

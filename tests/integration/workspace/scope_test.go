@@ -42,7 +42,14 @@ func TestCase51_ScopesConfineAsNamed(t *testing.T) {
 			{m{"version": 1, "workspace": p.ws}, `workspace: only allowed with scope "workspace"`},
 			{m{"version": 1, "scope": "local", "writable": []string{p.ws}}, `writable: only allowed with scope "workspace"`},
 			{m{"version": 1, "toolchainDirs": true}, `toolchainDirs: only allowed with scope "workspace"`},
-			{m{"version": 1, "scope": "unrestricted", "network": "deny"}, "network: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "network": "allow"}, "network: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "isolate": []string{}}, "isolate: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "capabilities": "keep"}, "capabilities: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "descriptors": "keep"}, "descriptors: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "commandCheck": "off"}, "commandCheck: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "workspace": p.ws}, "workspace: "},
+			{m{"version": 1, "scope": "unrestricted", "writable": []string{}}, "writable: "},
+			{m{"version": 1, "scope": "unrestricted", "toolchainDirs": false}, "toolchainDirs: "},
 		} {
 			r := p.shell(t, bad.policy, "echo started")
 			if r.Code != 125 || r.Stdout != "" || !strings.Contains(r.Stderr, bad.says) {
