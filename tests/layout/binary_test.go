@@ -63,7 +63,7 @@ func TestShimWithoutTheCommandCheckSaysSo(t *testing.T) {
 		code                 int
 	}{
 		{`{"version":1,"network":"deny"}`, "ran\n", "", 0},
-		{`{"version":1,"network":"deny","commandCheck":"deny"}`, "", "commandCheck", 125},
+		{`{"version":1,"network":"deny","commandCheck":"deny"}`, "", "without the command check", 125},
 		{`{"version":1,"required":false,"network":"deny","commandCheck":"deny"}`, "ran\n", "warning", 0},
 	} {
 		cmd := exec.Command(filepath.Join(bin, "sandbox-exec-shim"), "-c", "echo ran")
