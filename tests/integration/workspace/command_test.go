@@ -109,3 +109,31 @@ func TestRefusedCommandIsReported(t *testing.T) {
 		}
 	})
 }
+
+// A command that is too long to be followed is opaque as a whole; it is only
+// searched for absolute paths between blanks.
+func TestLongCommandIsOpaque(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		const kilobytes = 70
+		long := "\n: " + strings.Repeat(strings.Repeat("x", 1023)+" ", kilobytes)
+		check := p.policy(m{"commandCheck": "deny"})
+		glued := `cat <"` + p.outside + `/file"; `
+		for _, row := range []struct {
+			name, command string
+			code          int
+		}{
+			{"short, glued", glued, 126},
+			{"long, glued", glued + long, 0},
+			{"long, between blanks", ": " + p.outside + "/file " + long, 126},
+			{"long", ": " + long, 0},
+		} {
+			if r := p.shell(t, check, row.command); r.Code != row.code {
+				t.Errorf("%s: exit %d, want %d: %s", row.name, r.Code, row.code, r.Stderr)
+			}
+		}
+		if got := launch.NotEnforced(p.report(t), "command"); len(got) != 2 {
+			t.Errorf("command: %q, want the limit and what was opaque", got)
+		}
+	})
+}

@@ -198,3 +198,30 @@ func TestOwnedCachesAreNamedToTheProgram(t *testing.T) {
 		})
 	})
 }
+
+// "leaves" makes the directories that builds write, with mode 0700, and nothing
+// that stands on PATH or holds settings.
+func TestLeavesAreMadeAndNothingElse(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		change := m{"toolchainDirs": "leaves"}
+		dirs := slices.DeleteFunc(p.listed(t, change), func(dir string) bool { return dir == p.ws || dir == p.tmp })
+		if len(dirs) < 20 {
+			t.Errorf("listed: %q", dirs)
+		}
+		rows := map[try]string{}
+		for _, dir := range dirs {
+			info, err := os.Stat(dir)
+			if err != nil || info.Mode().Perm() != 0o700 || !strings.HasPrefix(dir, p.home+"/") {
+				t.Errorf("%s: %v, %v", dir, info, err)
+			}
+			rows[try{Op: "create", Path: filepath.Join(dir, "new")}] = ok
+		}
+		for _, name := range []string{".cache/x", ".cargo/config.toml", ".cargo/bin/x", "go/bin/x", ".npmrc", ".m2/settings.xml", "x"} {
+			path := filepath.Join(p.home, name)
+			mkdirAll(t, u, p.home, filepath.Dir(name))
+			rows[try{Op: "create", Path: path}] = "EACCES"
+		}
+		p.want(t, p.policy(change), rows)
+	})
+}
