@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"io"
 	"slices"
 	"strings"
 )
@@ -11,12 +10,10 @@ type Options struct {
 	// PolicyEnv is the name of the variable that carries the policy, which
 	// the policy's own env may not touch. "" means [DefaultPolicyEnv].
 	PolicyEnv string
-	// Open opens a policy file for [Load]. The path is absolute and not
-	// cleaned. nil means [OpenRegular].
-	Open func(path string) (io.ReadCloser, error)
-	// ProfileDir is the absolute path of the directory of profiles, or "":
-	// then only the built-in ones are known.
-	ProfileDir string
+	// ReadProfile returns the text of a profile, whose name is one safe file
+	// name, and the file it stands in; a nil text where there is none. It goes
+	// before the built-in profiles, the only ones known where it is nil.
+	ReadProfile func(name string) (text []byte, file string, err error)
 }
 
 // besideHidden are the keys that confine in another way than hidden does.
@@ -34,7 +31,7 @@ func Parse(data []byte) (*Policy, error) { return Options{}.Parse(data) }
 
 // Parse decodes and validates the text of a policy. The error is an [*Error].
 func (o Options) Parse(data []byte) (*Policy, error) {
-	if len(data) > maxText {
+	if len(data) > MaxText {
 		return nil, &Error{Msg: "larger than 1 MiB"}
 	}
 	members, err := splitMembers(data)

@@ -71,3 +71,7 @@ func Apply(env []string, change EnvChange) []string {
 	}
 	return out
 }
+
+// Blank reports whether the value of the policy variable means "no policy":
+// it is empty or ASCII white space.
+func Blank(value string) bool { return strings.Trim(value, " \t\r\n\v\f") == "" }

@@ -28,7 +28,7 @@ type Error struct {
 func (e *Error) Error() string {
 	text := e.Msg
 	if e.Path != "" {
-		text = quoteCut(e.Path, maxPathShown) + ": " + text
+		text = QuotePath(e.Path) + ": " + text
 	}
 	if e.Key != "" {
 		text = showKey(e.Key) + ": " + text
@@ -48,6 +48,9 @@ func showKey(key string) string {
 	}
 	return quoteCut(key, maxKeyShown)
 }
+
+// QuotePath quotes a path for a message like %q, at most its first 160 bytes.
+func QuotePath(path string) string { return quoteCut(path, maxPathShown) }
 
 // quoteCut quotes s like %q, at most its first n bytes.
 func quoteCut(s string, n int) string {

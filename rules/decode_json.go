@@ -6,8 +6,8 @@ import (
 
 // Limits of the text of a policy.
 const (
-	// maxText is the size of a policy in bytes, wherever it comes from.
-	maxText = 1 << 20
+	// MaxText is the size of a policy in bytes, wherever it comes from.
+	MaxText = 1 << 20
 	// maxDepth is how deep objects and arrays may nest.
 	maxDepth = 8
 	// maxEntries is how many members an object or elements a list may have.

@@ -191,8 +191,8 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"NUL byte at the end", "{\"version\":1}\x00", `data after the policy (byte 13)`},
 	{"second object", `{"version":1} {"version":1}`, `data after the policy (byte 14)`},
 	{"second brace", `{"version":1}}`, `data after the policy (byte 13)`},
-	{"too large", `{"version":1}` + strings.Repeat(" ", maxText), `larger than 1 MiB`},
-	{"brackets only", strings.Repeat("[", maxText), `not a JSON object`},
+	{"too large", `{"version":1}` + strings.Repeat(" ", MaxText), `larger than 1 MiB`},
+	{"brackets only", strings.Repeat("[", MaxText), `not a JSON object`},
 	{"bomb of brackets", bomb(`{"version":1,"hidden":`, `[`), `nested too deep (byte 29)`},
 	{"bomb of objects", bomb(`{"version":1,"a":`, `{"a":`), `nested too deep (byte 52)`},
 	{"bomb of both", bomb(`{"a":`, `[{"":`), `nested too deep (byte 21)`},
@@ -418,7 +418,7 @@ var rejectedPolicies = []struct{ name, text, want string }{
 }
 
 func bomb(head, layer string) string {
-	return head + strings.Repeat(layer, (maxText-len(head))/len(layer))
+	return head + strings.Repeat(layer, (MaxText-len(head))/len(layer))
 }
 
 func manyKeys(n int) string {

@@ -71,28 +71,3 @@ func (r *jsonReader) toolchain(key string) (ToolchainDirs, error) {
 	}
 	return ToolchainDirs{}, &Error{Key: key, Msg: badToolchain}
 }
-
-// appendWorkspace appends the keys of scope workspace.
-func appendWorkspace(b []byte, p *Policy) []byte {
-	if p.Scope != ScopeWorkspace {
-		return b
-	}
-	if p.Workspace != "" {
-		b = appendMember(b, "workspace", p.Workspace)
-	}
-	paths := make([]string, len(p.Writable))
-	for i, e := range p.Writable {
-		paths[i] = e.Path
-	}
-	b = appendList(b, "writable", paths)
-	switch p.Toolchain.Mode {
-	case ToolchainNone:
-		b = append(appendKey(b, "toolchainDirs"), "false"...)
-	case ToolchainLeaves:
-		b = appendMember(b, "toolchainDirs", string(ToolchainLeaves))
-	case ToolchainOwned:
-		b = append(appendKey(b, "toolchainDirs"), `{"owned":`...)
-		b = append(appendString(b, p.Toolchain.Owned), '}')
-	}
-	return b
-}

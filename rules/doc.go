@@ -1,11 +1,8 @@
-// Package rules holds the policy of a launch: its types, its decoding and
-// validation, the table of what each key guarantees, and the compiler that
-// turns a policy into Landlock grants.
+// Package rules holds what was asked of a launch: the types of a policy, its
+// decoding and validation, profiles, templates and the directories of tools, and
+// the table of what each key guarantees.
 //
-// Nothing here calls the kernel. The compiler sees the file system through
-// [pathcheck.Tree] and hands each grant to a [Sink], so that one decision
-// serves the launch, the explanation and the tests, on any system.
-//
-// The package cannot tell whether a grant was enforced: that is the work of
-// package shim, which asks the kernel and then tries.
+// Nothing here opens a file or calls the kernel: text comes in as bytes. Package
+// load reads policies and profiles from files; package plan says what a policy
+// means on the machine at hand; whether it was enforced only a launch can say.
 package rules

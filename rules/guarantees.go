@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // A Kernel is what the running kernel offers.
@@ -39,7 +40,7 @@ func (k Kernel) procHidden() string {
 	case !k.PrivateProc:
 		return "no private /proc: " + k.NoPrivateProc
 	case k.ProcElsewhere != "":
-		return "another proc file system is mounted at " + quote(k.ProcElsewhere)
+		return "another proc file system is mounted at " + strconv.Quote(k.ProcElsewhere)
 	}
 	return ""
 }

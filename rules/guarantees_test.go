@@ -24,7 +24,7 @@ func TestAssessHidden(t *testing.T) {
 		{99, "hidden truncate unix-socket", "", "metadata hard-link later outside copies"},
 	}
 	for _, tt := range tests {
-		held, gaps := rules.Assess(policy("-/srv"), rules.Kernel{ABI: tt.abi, Errata: 7, Unavailable: "it is switched off"})
+		held, gaps := rules.Assess(parse(t, `{"version":1,"hidden":["/srv"]}`), rules.Kernel{ABI: tt.abi, Errata: 7, Unavailable: "it is switched off"})
 		var h, missing, limit []string
 		for _, e := range held {
 			h = append(h, e.What)
@@ -57,7 +57,7 @@ func TestAssessHidden(t *testing.T) {
 }
 
 func TestAssessNothing(t *testing.T) {
-	held, gaps := rules.Assess(policy(""), rules.Kernel{})
+	held, gaps := rules.Assess(parse(t, `{"version":1}`), rules.Kernel{})
 	if len(held)+len(gaps) != 0 {
 		t.Errorf("held %v, gaps %v", held, gaps)
 	}

@@ -42,7 +42,7 @@ func TestLeavesHoldNothingElse(t *testing.T) {
 	}
 	for name, env := range map[string][]string{"defaults": nil, "usual": usual} {
 		t.Run(name, func(t *testing.T) {
-			list, warnings := toolchainDirs(ToolchainLeaves, append([]string{"HOME=/h"}, env...))
+			list, warnings := ToolchainDirs{Mode: ToolchainLeaves}.In(append([]string{"HOME=/h"}, env...))
 			if warnings != nil {
 				t.Errorf("warnings: %v", warnings)
 			}
@@ -50,23 +50,23 @@ func TestLeavesHoldNothingElse(t *testing.T) {
 				t.Errorf("only %d leaves", len(list))
 			}
 			for _, w := range list {
-				if !strings.HasPrefix(w.path, "/h/") {
-					if w.path != "/tmp" {
-						t.Errorf("%q is neither in the home nor the temp directory", w.path)
+				if !strings.HasPrefix(w.Path, "/h/") {
+					if w.Path != "/tmp" {
+						t.Errorf("%q is neither in the home nor the temp directory", w.Path)
 					}
 					continue
 				}
-				if w.path != pathcheck.Join("/h", strings.Trim(strings.TrimPrefix(w.path, "/h"), "/")) || strings.Count(w.path, "/") < 3 && w.path != "/h/.npm" && w.path != "/h/.ccache" {
-					t.Errorf("%q is not a leaf", w.path)
+				if w.Path != pathcheck.Join("/h", strings.Trim(strings.TrimPrefix(w.Path, "/h"), "/")) || strings.Count(w.Path, "/") < 3 && w.Path != "/h/.npm" && w.Path != "/h/.ccache" {
+					t.Errorf("%q is not a leaf", w.Path)
 				}
 				for _, f := range forbidden {
 					f = strings.Replace(f, "~", "/h", 1)
-					if pathcheck.Within(w.path, f) || pathcheck.Within(f, w.path) {
+					if pathcheck.Within(w.Path, f) || pathcheck.Within(f, w.Path) {
 						// A leaf may lie in a directory of settings, not in a forbidden leaf of it.
-						if f == "/h/.config" && strings.HasPrefix(w.path, "/h/.config/composer/cache") {
+						if f == "/h/.config" && strings.HasPrefix(w.Path, "/h/.config/composer/cache") {
 							continue
 						}
-						t.Errorf("%q makes %q writable", w.path, f)
+						t.Errorf("%q makes %q writable", w.Path, f)
 					}
 				}
 			}
@@ -100,8 +100,8 @@ func TestLeavesHonourVariables(t *testing.T) {
 			want := pathcheck.Join("/v", rest)
 			// The ones before it are unset.
 			env := []string{"HOME=/h", name + "=/v"}
-			list, _ := toolchainDirs(ToolchainLeaves, env)
-			if !slices.ContainsFunc(list, func(w wanted) bool { return w.path == want && w.from == name }) {
+			list, _ := ToolchainDirs{Mode: ToolchainLeaves}.In(env)
+			if !slices.ContainsFunc(list, func(w ToolchainDir) bool { return w.Path == want && w.Variable == name }) {
 				t.Errorf("%s[%d]: %s=/v does not give %q", d.tool, i, name, want)
 			}
 		}

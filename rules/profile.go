@@ -3,8 +3,6 @@ package rules
 import (
 	_ "embed" // for the built-in profiles
 	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,27 +61,26 @@ func BuiltinProfiles() []string {
 
 const badProfileName = `must be the name of a profile: letters, digits, ".", "_" and "-"`
 
-// LoadProfile returns the profile of a name: the file name.json in the profile
-// directory, or else the built-in one. So an operator can replace a built-in
-// profile. What is wrong with the profile's text is an [*Error]; the profile is
-// decoded, but not yet checked as a part of a policy.
-func (o Options) LoadProfile(name string) (*Profile, error) {
+// Profile returns the profile of a name: what ReadProfile has, or else the
+// built-in one. So an operator can replace a built-in profile. What is wrong with
+// the profile's text is an [*Error]; the profile is decoded, but not yet checked
+// as a part of a policy.
+func (o Options) Profile(name string) (*Profile, error) {
 	if safe, ok := SafeName(name); !ok || safe != name {
 		return nil, &Error{Key: "profile", Msg: badProfileName}
 	}
-	if o.ProfileDir != "" {
-		file := strings.TrimSuffix(o.ProfileDir, "/") + "/" + name + ".json"
-		text, err := o.readFile(file)
-		if err == nil {
+	if o.ReadProfile != nil {
+		text, file, err := o.ReadProfile(name)
+		if err != nil {
+			return nil, err
+		}
+		if text != nil {
 			p, err := ParseProfile(name, text)
 			if err != nil {
 				return nil, err
 			}
 			p.File = file
 			return p, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("profile %s: %w", quoteCut(file, maxPathShown), err)
 		}
 	}
 	for _, p := range builtinProfiles {
@@ -98,7 +95,7 @@ func (o Options) LoadProfile(name string) (*Profile, error) {
 // the rest for its syntax. The error is an [*Error].
 func ParseProfile(name string, text []byte) (*Profile, error) {
 	p := &Profile{Name: name, Text: text}
-	if len(text) > maxText {
+	if len(text) > MaxText {
 		return nil, &Error{Key: "profile", Msg: "larger than 1 MiB"}
 	}
 	members, err := splitMembers(text)
@@ -186,7 +183,7 @@ func (o Options) namedProfile(data []byte, members []member) (*Profile, error) {
 			if err != nil {
 				return nil, err
 			}
-			return o.LoadProfile(name)
+			return o.Profile(name)
 		}
 	}
 	return nil, nil

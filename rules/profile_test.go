@@ -1,10 +1,7 @@
 package rules_test
 
 import (
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,16 +10,14 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
-// directory makes a profile directory from names and texts.
-func directory(t *testing.T, files map[string]string) rules.Options {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+// profiles reads profiles from names and texts.
+func profiles(texts map[string]string) rules.Options {
+	return rules.Options{ReadProfile: func(name string) ([]byte, string, error) {
+		if text, ok := texts[name]; ok {
+			return []byte(text), "/p/" + name + ".json", nil
 		}
-	}
-	return rules.Options{ProfileDir: dir}
+		return nil, "", nil
+	}}
 }
 
 // TestBuiltinProfiles: what is in the folder is built in, and each is sound.
@@ -39,7 +34,7 @@ func TestBuiltinProfiles(t *testing.T) {
 		t.Errorf("(-folder +built in)\n%s", diff)
 	}
 	for _, name := range names {
-		p, err := rules.Options{}.LoadProfile(name)
+		p, err := rules.Options{}.Profile(name)
 		if err != nil || p.Description == "" || p.File != "" {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
@@ -50,7 +45,7 @@ func TestBuiltinProfiles(t *testing.T) {
 // TestJoin: lists are joined, scalars replaced, and required holds if either says
 // so, or neither does.
 func TestJoin(t *testing.T) {
-	o := directory(t, map[string]string{
+	o := profiles(map[string]string{
 		"lists": `{"version":1,"hidden":["/a","/p",{"path":"/t"}],"exposed":["/a/x"],"precreate":["/a/x"],"isolate":["signals"],
 			"env":{"unset":["U","BOTH"],"set":{"S":"profile","T":"profile"}}}`,
 		"scalars": `{"version":1,"root":"/profile","frozen":"allow","capabilities":"keep","report":"/profile","hidden":[{"path":"${root}"}]}`,
@@ -91,7 +86,7 @@ func TestJoin(t *testing.T) {
 	if p.Root != "/policy" || p.Frozen != rules.FrozenRefuse || p.Capabilities != rules.CapabilitiesRestricted || p.Report.FD != 3 {
 		t.Errorf("of the policy: %+v", p)
 	}
-	if p.ProfileFile != filepath.Join(o.ProfileDir, "scalars.json") {
+	if p.ProfileFile != "/p/scalars.json" {
 		t.Errorf("read from %q", p.ProfileFile)
 	}
 
@@ -120,7 +115,7 @@ func TestJoin(t *testing.T) {
 }
 
 func TestProfileErrors(t *testing.T) {
-	o := directory(t, map[string]string{
+	o := profiles(map[string]string{
 		"broken":   `{"version":1,`,
 		"empty":    ``,
 		"old":      `{"hidden":[]}`,
@@ -161,62 +156,5 @@ func TestProfileErrors(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || p != nil {
 			t.Errorf("%s: %v, %v; want %q", tt.text, p, err, tt.want)
 		}
-	}
-}
-
-// TestProfileDirectory: a file goes before a built-in profile of its name, and one
-// that cannot be read stops the launch.
-func TestProfileDirectory(t *testing.T) {
-	o := directory(t, map[string]string{rules.PaperclipRunner: `{"version":1,"hidden":["/mine"]}`})
-	p, err := o.Parse([]byte(`{"hidden":[],"required":true,"instanceRoot":"/i"}`))
-	if err != nil || len(p.Hidden) != 1 || p.Hidden[0].Path != "/mine" || p.Targets != nil {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if err := os.Mkdir(filepath.Join(o.ProfileDir, "dir.json"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := o.LoadProfile("dir"); err == nil || !strings.Contains(err.Error(), "dir.json") || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a directory: %v", err)
-	}
-	if _, err := (rules.Options{ProfileDir: "/sys/nowhere"}).LoadProfile(rules.PaperclipRunner); err != nil {
-		t.Errorf("no profile directory: %v", err)
-	}
-}
-
-// TestExampleProfiles: the examples are sound, and do what they say.
-func TestExampleProfiles(t *testing.T) {
-	dir, err := filepath.Abs("../examples/profiles")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) == 0 {
-		t.Fatalf("%d examples, %v", len(entries), err)
-	}
-	o := rules.Options{ProfileDir: dir}
-	for _, e := range entries {
-		name := strings.TrimSuffix(e.Name(), ".json")
-		if _, err := o.Parse([]byte(`{"version":1,"root":"/r","profile":"` + name + `"}`)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	p, err := o.Parse([]byte(`{"version":1,"root":"/n","profile":"night-shift"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, dropped, err := p.Expand(rules.Values{
-		Argv: []string{"night-worker", "--job", "17", "--ledger-page", "/n/ledger/pages/17"}, Cwd: "/home/u/w",
-		Env: []string{"HOME=/home/u", "NIGHT_TENANT=a/b"}, Names: []string{"night-worker"},
-	})
-	if err != nil || len(dropped) != 0 {
-		t.Fatalf("dropped %v, %v", dropped, err)
-	}
-	var got []string
-	for _, e := range q.Exposed {
-		got = append(got, e.Path)
-	}
-	want := []string{"/n/spool/a_b/17", "/n/ledger/pages/17", "/home/u/.night-shift/_home_u_w"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

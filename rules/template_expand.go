@@ -36,7 +36,7 @@ type Derived struct {
 	// policy: for a hidden path, that any of its values was; for others, that
 	// Beneath was.
 	Untrusted bool
-	// Base is the real location of Beneath, once [Choose] has looked.
+	// Base is the real location of Beneath, once plan.Choose has looked.
 	Base string
 }
 
@@ -81,6 +81,12 @@ func (p *Policy) Expand(v Values) (*Policy, []Dropped, error) {
 // program of one of these names. It is true without a profile.
 func (p *Policy) Applies(names []string) bool {
 	return p.Targets == nil || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(p.Targets, name) })
+}
+
+// Derives reports whether [Policy.Expand] made an entry of the policy.
+func (p *Policy) Derives() bool {
+	derived := func(e Entry) bool { return e.Derived != nil }
+	return slices.ContainsFunc(p.Hidden, derived) || slices.ContainsFunc(p.Exposed, derived) || slices.ContainsFunc(p.Precreate, derived)
 }
 
 type expander struct {
@@ -153,7 +159,7 @@ func (x *expander) entry(e Entry, hides bool) (made Entry, why string, err error
 		dir = path.Clean(dir)
 		made.Derived.Unless = append(made.Derived.Unless, dir)
 		if pathcheck.Within(dir, made.Path) {
-			return made, "lies in " + quoteCut(dir, maxPathShown), nil
+			return made, "lies in " + QuotePath(dir), nil
 		}
 	}
 	return made, "", nil
@@ -170,11 +176,11 @@ func (x *expander) confine(made *Entry, t *Template) (why string, err error) {
 	case dir == "/":
 		return "everything lies beneath /", nil
 	case !pathcheck.Beneath(dir, made.Path):
-		return "not beneath " + quoteCut(dir, maxPathShown), nil
+		return "not beneath " + QuotePath(dir), nil
 	}
 	names := strings.Split(pathcheck.Rel(dir, made.Path), "/")
 	if t.Depth > 0 && len(names) != t.Depth {
-		return fmt.Sprintf("%d components below %s, not %d", len(names), quoteCut(dir, maxPathShown), t.Depth), nil
+		return fmt.Sprintf("%d components below %s, not %d", len(names), QuotePath(dir), t.Depth), nil
 	}
 	if t.Keep > 0 && len(names) > t.Keep {
 		made.Path = pathcheck.Join(dir, strings.Join(names[:t.Keep], "/"))

@@ -16,9 +16,8 @@ import (
 type toolDir struct {
 	tool   string
 	places []string
-	// make holds the permission bits with which a directory that is not there
-	// is made, 0 if it never is.
-	make uint32
+	// mode is that of [ToolchainDir].
+	mode uint32
 }
 
 // places are the variants of one directory. As literals they are laid out by the
@@ -39,39 +38,43 @@ var usualDirs = []toolDir{
 	{"go", places{"$GOTMPDIR"}, 0},
 }
 
-// A wanted is a place that a table of toolchain directories names for one
-// launch.
-type wanted struct {
-	// path is absolute; symlinks are followed.
-	path string
-	// from is the variable that names it, or "".
-	from string
-	make uint32
+// A ToolchainDir is a toolchain directory of one launch.
+type ToolchainDir struct {
+	// Path is absolute and not cleaned; symbolic links are followed.
+	Path string
+	// Variable is the environment variable that names it, or "".
+	Variable string
+	// Mode holds the permission bits with which it is made where it does not
+	// exist, 0 if it never is.
+	Mode uint32
 }
 
-// toolchainDirs returns what the environment makes of the policy's toolchain
-// directories, and what is wrong with it. In the variables of the many tools of
+// In returns the toolchain directories that a program with this environment has,
+// and what is wrong with its variables. Those of {"owned": …} are the cache root
+// and, last, the temp directory in it. In the variables of the many tools of
 // ToolchainLeaves a relative path is nothing unusual: it means the project.
-func toolchainDirs(mode ToolchainMode, env []string) (list []wanted, warnings []string) {
+func (t ToolchainDirs) In(env []string) (list []ToolchainDir, warnings []string) {
 	var table []toolDir
-	switch mode {
+	switch t.Mode {
 	case ToolchainUsual:
 		table = usualDirs
 	case ToolchainLeaves:
 		table = leafDirs
+	case ToolchainOwned:
+		return []ToolchainDir{{Path: t.Owned, Mode: leaf}, {Path: pathcheck.Join(t.Owned, ownedTemp), Mode: leaf}}, nil
 	}
 	for _, d := range table {
 		for _, place := range d.places {
 			found, relative := locate(place, env)
 			for _, name := range relative {
 				text := "the environment variable " + name + " holds a relative path, which makes nothing writable"
-				if mode == ToolchainUsual && !slices.Contains(warnings, text) {
+				if t.Mode == ToolchainUsual && !slices.Contains(warnings, text) {
 					warnings = append(warnings, text)
 				}
 			}
 			for i, w := range found {
-				if w.make = d.make; i > 0 {
-					w.make = 0
+				if i == 0 {
+					w.Mode = d.mode
 				}
 				list = append(list, w)
 			}
@@ -85,9 +88,9 @@ func toolchainDirs(mode ToolchainMode, env []string) (list []wanted, warnings []
 
 // locate returns the absolute paths of a place of a table; relative holds the
 // names of variables that give a relative one.
-func locate(place string, env []string) (found []wanted, relative []string) {
+func locate(place string, env []string) (found []ToolchainDir, relative []string) {
 	if place[0] == '/' {
-		return []wanted{{path: place}}, nil
+		return []ToolchainDir{{Path: place}}, nil
 	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(place, "$"), "/")
 	if place[0] == '~' {
@@ -102,12 +105,12 @@ func locate(place string, env []string) (found []wanted, relative []string) {
 		switch {
 		case Blank(v):
 		case v[0] == '/':
-			w := wanted{path: v}
+			w := ToolchainDir{Path: v}
 			if rest != "" {
-				w.path = strings.TrimRight(v, "/") + "/" + rest
+				w.Path = strings.TrimRight(v, "/") + "/" + rest
 			}
 			if name != "HOME" {
-				w.from = name
+				w.Variable = name
 			}
 			found = append(found, w)
 		case name != "HOME":
@@ -183,6 +186,3 @@ func (p *Policy) ToolchainEnv(env []string) EnvChange {
 	}
 	return c
 }
-
-// ownedDirs returns the directories of a cache root that must be there.
-func ownedDirs(root string) []string { return []string{root, pathcheck.Join(root, ownedTemp)} }

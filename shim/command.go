@@ -10,6 +10,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/command"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // noCommandCheck says why this binary cannot check commands: it can.
@@ -18,7 +19,7 @@ const noCommandCheck = ""
 // checkCommand reads the command string of a shell and refuses the launch when
 // it names what the policy does not allow. It comes after the plan, which knows
 // where the writable roots really are, and before anything is confined.
-func (l *launch) checkCommand(pl *rules.Plan) error {
+func (l *launch) checkCommand(pl *plan.Plan) error {
 	if !l.policy.ChecksCommand() {
 		return nil
 	}
@@ -88,7 +89,7 @@ func applet(argv []string) string {
 }
 
 // commandOptions notes in lost what the check would take for an answer.
-func (l *launch) commandOptions(shell string, pl *rules.Plan, lost *scarcity) command.Options {
+func (l *launch) commandOptions(shell string, pl *plan.Plan, lost *scarcity) command.Options {
 	here := cwd()
 	lookup := func(name string) (string, bool) { return getenv(l.env, name) }
 	home, _ := lookup("HOME")

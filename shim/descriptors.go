@@ -13,6 +13,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // A Descriptor is one inherited descriptor in the report.
@@ -110,7 +111,7 @@ func tableSize() (int, error) {
 // closeDescriptors closes the inherited descriptors above 2 that the policy
 // does not leave open or that lead around it, and lists them; those on 0 to 2
 // that do stay open and are listed too.
-func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) ([]Descriptor, error) {
+func closeDescriptors(fds []int, p *rules.Policy, pl *plan.Plan, k rules.Kernel) ([]Descriptor, error) {
 	var out []Descriptor
 	for _, fd := range fds {
 		why, text := reasonToClose(fd, p, pl, k)
@@ -131,7 +132,7 @@ func closeDescriptors(fds []int, p *rules.Policy, pl *rules.Plan, k rules.Kernel
 	return out, nil
 }
 
-func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why, text string) {
+func reasonToClose(fd int, p *rules.Policy, pl *plan.Plan, k rules.Kernel) (why, text string) {
 	// Without it, the text tells nothing, and the descriptor itself must.
 	text, _ = readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	var st unix.Stat_t
@@ -170,7 +171,7 @@ func reasonToClose(fd int, p *rules.Policy, pl *rules.Plan, k rules.Kernel) (why
 		if hidden, ok := onHiddenDevice(fd, &st, text, pl); ok {
 			return "stands where it cannot be told, on the file system of the hidden path " + quoted(hidden), text
 		}
-		if len(p.Hidden) > 0 && rules.ReachesDisk(text, deviceOf(&st)) {
+		if len(p.Hidden) > 0 && plan.ReachesDisk(text, deviceOf(&st)) {
 			return "a device that reaches memory or a disk", text
 		}
 	}
@@ -229,7 +230,7 @@ func inProc(fd int, text string) (bool, error) {
 // scope workspace does not leave writable. The kernel does not ask again, and
 // the launcher that left it open may have meant it, so it is only reported. A
 // file without a name is nobody else's.
-func writesOutside(fd int, text string, p *rules.Policy, pl *rules.Plan) bool {
+func writesOutside(fd int, text string, p *rules.Policy, pl *plan.Plan) bool {
 	var st unix.Stat_t
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if p.Scope != rules.ScopeWorkspace || pl == nil || err != nil || unix.Fstat(fd, &st) != nil {
@@ -298,7 +299,7 @@ func showsProcesses(inProc bool, kind uint32, st *unix.Stat_t, text string, k ru
 // leadsToHidden says at which hidden location a descriptor stands, or beneath
 // which, or "": by its identity, by its path, and for a directory by what stands
 // above it, whatever its path is called now.
-func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *rules.Plan) string {
+func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *plan.Plan) string {
 	hidden, ok := pl.HidesID(idOf(st))
 	if path := strings.TrimSuffix(text, deleted); !ok && strings.HasPrefix(path, "/") && (pl.Hides(path) || pl.Hides(text)) {
 		hidden, ok = path, true
@@ -318,7 +319,7 @@ func leadsToHidden(fd int, st *unix.Stat_t, text string, pl *rules.Plan) string 
 
 // onHiddenDevice reports whether a descriptor of which it is not known where it
 // stands could stand at a hidden location, by its file system.
-func onHiddenDevice(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (string, bool) {
+func onHiddenDevice(fd int, st *unix.Stat_t, text string, pl *plan.Plan) (string, bool) {
 	if placed(fd, st, text, pl) {
 		return "", false
 	}
@@ -330,7 +331,7 @@ func onHiddenDevice(fd int, st *unix.Stat_t, text string, pl *rules.Plan) (strin
 // name, or a directory by what is above it, in a mount that this process has. A
 // name is missing without /proc and when it is longer than a path can be; that
 // in a mount of another namespace, or of none, is a name only there.
-func placed(fd int, st *unix.Stat_t, text string, pl *rules.Plan) bool {
+func placed(fd int, st *unix.Stat_t, text string, pl *plan.Plan) bool {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR && !strings.HasPrefix(text, "/") {
 		return false
 	}
@@ -354,7 +355,7 @@ const maxAbove = 4096
 
 // hiddenAbove returns the hidden location above a directory that is none itself,
 // or "". One that may not be searched does not tell: then its path has to do.
-func hiddenAbove(fd int, last pathcheck.ID, text string, pl *rules.Plan) (string, error) {
+func hiddenAbove(fd int, last pathcheck.ID, text string, pl *plan.Plan) (string, error) {
 	at := fd
 	defer func() {
 		if at != fd {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // An Explanation says what a launch would do.
@@ -18,7 +20,7 @@ type Explanation struct {
 	Report Report
 	// Grants is everything that stays open, in the order of the walk, where the
 	// policy confines files.
-	Grants []rules.Grant
+	Grants []plan.Grant
 	// Made are directories and files that the launch would make first. Those of
 	// them that are exposed are not among the grants.
 	Made []string
@@ -31,7 +33,7 @@ type Explanation struct {
 // directory and mounts.
 //
 // The error is that with which the launch would stop.
-func Explain(p *rules.Policy, source rules.Source, target string, s *Start) (*Explanation, error) {
+func Explain(p *rules.Policy, source load.Source, target string, s *Start) (*Explanation, error) {
 	l := &launch{start: s, began: time.Now(), log: hclog.NewNullLogger(), policy: p, source: source}
 	l.me = self{path: s.ExecFn, invoked: s.ExecFn}
 	l.target.path, l.target.name = target, base(s.ExecFn)
@@ -54,7 +56,7 @@ func Explain(p *rules.Policy, source rules.Source, target string, s *Start) (*Ex
 	l.report.Enforced, l.report.NotEnforced = assess(l.policy, kernel, l.report.NotEnforced)
 	x.Made = l.leaveOutUnmade()
 
-	var plan *rules.Plan
+	var plan *plan.Plan
 	if l.policy.ConfinesFiles() {
 		var err error
 		if plan, err = l.planOnly(x); err != nil {
@@ -97,7 +99,7 @@ func (l *launch) leaveOutUnmade() []string {
 }
 
 // planOnly plans as a launch does, and grants nothing.
-func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
+func (l *launch) planOnly(x *Explanation) (*plan.Plan, error) {
 	watch, noMounts, err := watchMounts()
 	if err != nil {
 		return nil, fail("plan", err)
@@ -123,7 +125,7 @@ func (l *launch) planOnly(x *Explanation) (*rules.Plan, error) {
 	if err := l.look(c, known, tree); err != nil {
 		return nil, planFailure(err)
 	}
-	var sink rules.Recorder
+	var sink plan.Recorder
 	tally, err := c.plan.Walk(tree, &sink)
 	if err == nil {
 		err = tree.Err()

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // A foreseen is a tree in which directories that a launch would make are there
@@ -17,7 +17,7 @@ type foreseen struct {
 }
 
 // foresee returns t with the directories that are missing.
-func foresee(t pathcheck.Tree, missing []rules.MissingDir) pathcheck.Tree {
+func foresee(t pathcheck.Tree, missing []plan.MissingDir) pathcheck.Tree {
 	made := map[string]pathcheck.Info{}
 	for _, dir := range missing {
 		path := dir.Above.Path

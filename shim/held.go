@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // maxHeld bounds how many hidden locations are held open: a table of more than
@@ -16,7 +16,7 @@ const maxHeld = 32
 type held []pathcheck.Node
 
 // hold opens the first hidden locations that exist.
-func hold(pl *rules.Plan, t pathcheck.Tree) (held, error) {
+func hold(pl *plan.Plan, t pathcheck.Tree) (held, error) {
 	var out held
 	for _, h := range pl.Hidden {
 		if !h.Exists || len(out) == maxHeld {
@@ -25,11 +25,11 @@ func hold(pl *rules.Plan, t pathcheck.Tree) (held, error) {
 		n, err := pathcheck.Lookup(t, h.Path)
 		if err == nil && n.Info().ID != h.Info.ID {
 			n.Close()
-			err = rules.ErrChanged
+			err = pathcheck.ErrChanged
 		}
 		if err != nil {
 			out.close()
-			return nil, fmt.Errorf("%q: %w (%w)", h.Path, rules.ErrChanged, err)
+			return nil, fmt.Errorf("%q: %w (%w)", h.Path, pathcheck.ErrChanged, err)
 		}
 		out = append(out, n)
 	}

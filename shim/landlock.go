@@ -9,6 +9,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // knownABI is the newest Landlock ABI whose rights this program knows. A newer
@@ -20,9 +21,9 @@ const knownABI = 9
 // handles and of each rule.
 type ruleset struct {
 	fd      int
-	handled rules.Access
+	handled plan.Access
 	// withheld is what no rule grants.
-	withheld rules.Access
+	withheld plan.Access
 	// flags are for restrict.
 	flags uint32
 	// needed holds the real paths of what must be granted for the program to
@@ -38,11 +39,11 @@ func newRuleset(p *rules.Policy, k rules.Kernel) (*ruleset, error) {
 	attr := ll.RulesetAttr{}
 	rs := &ruleset{granted: map[string]bool{}}
 	if p.ConfinesFiles() {
-		rs.handled = rules.Handled(abi)
+		rs.handled = plan.Handled(abi)
 		attr.HandledAccessFS = uint64(rs.handled)
 	}
 	if p.Isolate.Has(rules.IsolateUnixSockets) {
-		rs.withheld = rules.ResolveUnix
+		rs.withheld = plan.ResolveUnix
 	}
 	if abi >= 7 {
 		// What the shim itself tries is no news.
@@ -114,7 +115,7 @@ func (rs *ruleset) grantPorts(n rules.Network) error {
 }
 
 // Grant adds a rule on the inode that the compiler looked at.
-func (rs *ruleset) Grant(g rules.Grant, n pathcheck.Node) error {
+func (rs *ruleset) Grant(g plan.Grant, n pathcheck.Node) error {
 	fd, ok := pathcheck.FD(n)
 	if !ok {
 		return errors.New("not a node of this file system")
@@ -131,7 +132,7 @@ func (rs *ruleset) Grant(g rules.Grant, n pathcheck.Node) error {
 		return fmt.Errorf("add a Landlock rule: %w", err)
 	}
 	for _, path := range rs.needed {
-		if pathcheck.Within(g.Path, path) && access&rules.Execute != 0 {
+		if pathcheck.Within(g.Path, path) && access&plan.Execute != 0 {
 			rs.granted[path] = true
 		}
 	}

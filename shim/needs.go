@@ -8,11 +8,12 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // facts gathers what the compiler must know of this launch.
-func facts(env []string, t target, mounts pathcheck.Mounts, p *rules.Policy) rules.Launch {
-	l := rules.Launch{EUID: powerOf(), Mounts: mounts, Needed: needs(t)}
+func facts(env []string, t target, mounts pathcheck.Mounts, p *rules.Policy) plan.Launch {
+	l := plan.Launch{EUID: powerOf(), Mounts: mounts, Needed: needs(t)}
 	if cwd, err := unix.Getwd(); err == nil && len(cwd) > 0 && cwd[0] == '/' {
 		l.Cwd = cwd
 	}
@@ -20,7 +21,7 @@ func facts(env []string, t target, mounts pathcheck.Mounts, p *rules.Policy) rul
 	for i, n := range l.Needed {
 		l.Needed[i].Path = absolute(l.Cwd, n.Path)
 	}
-	l.Needed = slices.DeleteFunc(l.Needed, func(n rules.Need) bool { return n.Path == "" })
+	l.Needed = slices.DeleteFunc(l.Needed, func(n plan.Need) bool { return n.Path == "" })
 	l.TempDir = "/tmp"
 	if dir, ok := getenv(env, "TMPDIR"); ok && dir != "" {
 		l.TempDir = absolute(l.Cwd, dir)
@@ -72,8 +73,8 @@ func absolute(cwd, path string) string {
 
 // needs lists the files without which execve of a program fails: the file, the
 // interpreters of its #! lines, and the loader of the last of them.
-func needs(t target) []rules.Need {
-	out := []rules.Need{{Role: "the program", Path: t.path}}
+func needs(t target) []plan.Need {
+	out := []plan.Need{{Role: "the program", Path: t.path}}
 	head := t.head
 	for range maxInterpreters {
 		if head == nil {
@@ -82,11 +83,11 @@ func needs(t target) []rules.Need {
 		next, _, ok := interpreter(head)
 		if !ok {
 			if loader := elfInterpreter(head); loader != "" {
-				out = append(out, rules.Need{Role: "the program's loader", Path: loader})
+				out = append(out, plan.Need{Role: "the program's loader", Path: loader})
 			}
 			return out
 		}
-		out = append(out, rules.Need{Role: "the program's interpreter", Path: next})
+		out = append(out, plan.Need{Role: "the program's interpreter", Path: next})
 		var err error
 		if head, err = readHead(next); err != nil {
 			head = nil

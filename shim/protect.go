@@ -9,6 +9,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // A stake is something that the program must not change: the next launch
@@ -25,7 +26,7 @@ type stake struct {
 // A guard asks what of the next launch this one would put at stake.
 type guard struct {
 	*launch
-	pl   *rules.Plan
+	pl   *plan.Plan
 	tree pathcheck.Tree
 	// err is the first question that got no answer. What the others say is then
 	// not enough.
@@ -37,7 +38,7 @@ func (g *guard) note(path string, err error) {
 		return
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = rules.ErrChanged // the plan has seen it
+		err = pathcheck.ErrChanged // the plan has seen it
 	}
 	g.err = fmt.Errorf("%q: %w", path, err)
 }
@@ -78,7 +79,7 @@ func (g *guard) stakes() []*stake {
 	if g.out != nil {
 		add("the report", g.out.to.Path, true)
 	}
-	for _, w := range g.pl.Ways {
+	for _, w := range g.pl.EntryLinks {
 		out = append(out, &stake{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, way: true})
 	}
 	return out

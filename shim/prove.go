@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // prove tries what the policy says, from inside the domain and before the
@@ -19,7 +19,7 @@ import (
 // EACCES is the only good answer: one that existed and is gone (ENOENT) was
 // moved, perhaps to where it can be read. Opening a FIFO, a socket or a device
 // could block or act, so for those the missing rule has to do.
-func prove(pl *rules.Plan, hs held, rs *ruleset, path string) error {
+func prove(pl *plan.Plan, hs held, rs *ruleset, path string) error {
 	for _, h := range pl.Hidden {
 		if !h.Exists {
 			if err := mustStayClosed(h.Path); err != nil {
@@ -92,7 +92,7 @@ func oneOf(err error, errnos ...unix.Errno) bool {
 // confinement does not hold. Where permissions or the file system refuse
 // anyway, that says nothing, and the next directory is tried; one that says
 // something is enough, since all depend on the same rule.
-func proveReadOnly(pl *rules.Plan) error {
+func proveReadOnly(pl *plan.Plan) error {
 	for _, dir := range []string{"/var/tmp", "/tmp", "/home", "/"} {
 		outside, err := pl.ReadOnly(pathcheck.OS{}, dir)
 		if err == nil && len(outside) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // realDir returns a directory without symlinks in its path.
@@ -29,11 +30,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func missingDir(t *testing.T, above string, names ...string) rules.MissingDir {
+func missingDir(t *testing.T, above string, names ...string) plan.MissingDir {
 	t.Helper()
 	loc, err := pathcheck.Resolve(pathcheck.OS{}, above)
 	must(t, err)
-	return rules.MissingDir{Above: pathcheck.Place{Path: above, ID: loc.Info.ID}, Names: names, Mode: 0o700}
+	return plan.MissingDir{Above: pathcheck.Place{Path: above, ID: loc.Info.ID}, Names: names, Mode: 0o700}
 }
 
 func TestMakeBeneath(t *testing.T) {
@@ -52,7 +53,7 @@ func TestMakeBeneath(t *testing.T) {
 			must(t, os.Symlink(t.TempDir(), dir+"/a/b"))
 		}},
 		{name: "a file came up", want: unix.ENOTDIR, spoil: func(t *testing.T, dir string) { must(t, os.WriteFile(dir+"/a", nil, 0o644)) }},
-		{name: "the directory is another", want: rules.ErrChanged, spoil: func(t *testing.T, dir string) {
+		{name: "the directory is another", want: pathcheck.ErrChanged, spoil: func(t *testing.T, dir string) {
 			must(t, os.Rename(dir, dir+".old"))
 			must(t, os.Mkdir(dir, 0o755))
 		}},
@@ -103,7 +104,7 @@ func TestReplaceable(t *testing.T) {
 	must(t, os.Symlink("../else/f", dir+"/ws/l"))
 	must(t, os.Symlink("ws/open/f", dir+"/in"))
 	p := &rules.Policy{Version: 1, Scope: rules.ScopeWorkspace, Workspace: dir + "/ws", Toolchain: rules.ToolchainDirs{Mode: rules.ToolchainNone}}
-	plan, err := rules.Prepare(p, rules.Launch{Cwd: "/"}, pathcheck.OS{})
+	plan, err := plan.Make(p, plan.Launch{Cwd: "/"}, pathcheck.OS{})
 	must(t, err)
 	for path, want := range map[string]bool{
 		"/ws/open/f": true, "/ws/l": true, "/ws/open": true, "/else/f": false, "/in": false, "/ws": false,

@@ -12,6 +12,8 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/seccomp"
 )
@@ -36,14 +38,14 @@ type launch struct {
 	target target
 	env    []string
 	policy *rules.Policy
-	source rules.Source
+	source load.Source
 	report *Report
 	out    *output // the report's destination
 	log    hclog.Logger
 	step   watchedStep
 	// seen is what the plans of this launch found hidden, also those that
 	// were given up.
-	seen rules.Seen
+	seen plan.Past
 	// inherited are the descriptors that the launcher left open.
 	inherited []int
 }
@@ -134,7 +136,7 @@ func (l *launch) takePolicy() (string, error) {
 }
 
 func (l *launch) decode(value string) error {
-	p, source, err := rules.Load(value, rules.Options{PolicyEnv: l.policyEnv(), ProfileDir: l.start.Record.ProfileDir})
+	p, source, err := load.Policy(value, load.Options{PolicyEnv: l.policyEnv(), ProfileDir: l.start.Record.ProfileDir})
 	if err != nil {
 		return fail("policy in "+l.policyEnv(), err)
 	}
@@ -395,7 +397,7 @@ func (l *launch) warn(text string) {
 // launch does not need of it is nil.
 type confinement struct {
 	mounts     *mountWatch
-	plan       *rules.Plan
+	plan       *plan.Plan
 	held       held
 	rules      *ruleset
 	rulesAdded int
@@ -434,7 +436,7 @@ func (l *launch) plan(k rules.Kernel) (*confinement, error) {
 		if c, err = l.planOnce(k); err == nil {
 			return c, nil
 		}
-		if !errors.Is(err, rules.ErrChanged) {
+		if !errors.Is(err, pathcheck.ErrChanged) {
 			break
 		}
 		l.log.Debug("planning again", "because", err.Error())
@@ -496,7 +498,7 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if c.rules == nil {
 		// No Landlock: the plan still says what the policy means, and which
 		// descriptors lead around it.
-		l.describe(c, rules.Tally{}, absent)
+		l.describe(c, plan.Tally{}, absent)
 		return c, nil
 	}
 	c.rules.needed = c.needed
@@ -519,24 +521,24 @@ func (l *launch) planOnce(k rules.Kernel) (_ *confinement, err error) {
 	if changed, err := c.mounts.changed(); err != nil {
 		return nil, err
 	} else if changed {
-		return nil, fmt.Errorf("the table of mounts: %w", rules.ErrChanged)
+		return nil, fmt.Errorf("the table of mounts: %w", pathcheck.ErrChanged)
 	}
 	l.describe(c, tally, absent)
 	return c, nil
 }
 
 // known is what the compiler must know of this launch.
-func (l *launch) known(mounts pathcheck.Mounts) rules.Launch {
+func (l *launch) known(mounts pathcheck.Mounts) plan.Launch {
 	known := facts(l.env, l.target, mounts, l.policy)
-	known.Seen = &l.seen
+	known.Past = &l.seen
 	l.aboutRoots(&known)
 	return known
 }
 
 // look makes the plan in one pass over the file system: what the policy's paths
 // are, and what of the next launch this one would put at stake.
-func (l *launch) look(c *confinement, known rules.Launch, tree *pathcheck.Kept) (err error) {
-	if c.plan, err = rules.Prepare(l.policy, known, tree); err != nil {
+func (l *launch) look(c *confinement, known plan.Launch, tree *pathcheck.Kept) (err error) {
+	if c.plan, err = plan.Make(l.policy, known, tree); err != nil {
 		return err
 	}
 	g := &guard{launch: l, pl: c.plan, tree: tree}
@@ -562,12 +564,12 @@ func (c *confinement) mountsUnchanged() error {
 	if err != nil {
 		return err
 	}
-	return c.plan.Covers(mounts)
+	return c.plan.CheckMounts(mounts)
 }
 
 // realPaths resolves what the program needs; what does not exist is left to
 // execve to complain about.
-func realPaths(t pathcheck.Tree, needed []rules.Need) []string {
+func realPaths(t pathcheck.Tree, needed []plan.Need) []string {
 	var out []string
 	for _, n := range needed {
 		loc, err := pathcheck.Resolve(t, n.Path)
@@ -579,7 +581,7 @@ func realPaths(t pathcheck.Tree, needed []rules.Need) []string {
 }
 
 // describe puts the plan into the report.
-func (l *launch) describe(c *confinement, tally rules.Tally, noMounts bool) {
+func (l *launch) describe(c *confinement, tally plan.Tally, noMounts bool) {
 	r := l.report
 	r.Hidden, r.Exposed = nil, nil
 	for _, h := range c.plan.Hidden {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
@@ -40,7 +41,7 @@ func (l *launch) choose() error {
 	l.step.is("choosing the entries of this launch")
 	var err error
 	for range maxPlans {
-		if err = l.chooseOnce(); !errors.Is(err, rules.ErrChanged) {
+		if err = l.chooseOnce(); !errors.Is(err, pathcheck.ErrChanged) {
 			break
 		}
 	}
@@ -62,7 +63,7 @@ func (l *launch) chooseOnce() error {
 	}
 	tree := pathcheck.Keep(pathcheck.OS{})
 	defer tree.Release()
-	p, dropped, err := rules.Choose(l.policy, facts(l.env, l.target, mounts, l.policy), tree)
+	p, dropped, err := plan.Choose(l.policy, facts(l.env, l.target, mounts, l.policy), tree)
 	if err == nil {
 		err = tree.Err()
 	}

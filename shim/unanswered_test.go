@@ -14,6 +14,8 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // A call is a system call, or those of it whose argument number arg is is.
@@ -65,20 +67,20 @@ func answering(t *testing.T, c call, errno unix.Errno, f func()) {
 var silent = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO, unix.ESTALE, unix.ENOTCONN}
 
 // hiding is a plan that hides a directory.
-func hiding(t *testing.T, dir string) *rules.Plan {
+func hiding(t *testing.T, dir string) *plan.Plan {
 	t.Helper()
 	table, err := mountTable()
 	must(t, err)
-	pl, err := rules.Prepare(&rules.Policy{Hidden: []rules.Entry{{Key: "hidden", Path: dir}}}, rules.Launch{EUID: 1, Mounts: table}, pathcheck.OS{})
+	pl, err := plan.Make(&rules.Policy{Hidden: []rules.Entry{{Key: "hidden", Path: dir}}}, plan.Launch{EUID: 1, Mounts: table}, pathcheck.OS{})
 	must(t, err)
 	return pl
 }
 
 // workspaceOf is a plan and policy of scope workspace.
-func workspaceOf(t *testing.T, dir string) (*rules.Policy, *rules.Plan) {
+func workspaceOf(t *testing.T, dir string) (*rules.Policy, *plan.Plan) {
 	t.Helper()
 	p := &rules.Policy{Version: 1, Scope: rules.ScopeWorkspace, Workspace: dir, Toolchain: rules.ToolchainDirs{Mode: rules.ToolchainNone}}
-	pl, err := rules.Prepare(p, rules.Launch{EUID: 1, Cwd: "/"}, pathcheck.OS{})
+	pl, err := plan.Make(p, plan.Launch{EUID: 1, Cwd: "/"}, pathcheck.OS{})
 	must(t, err)
 	return p, pl
 }
@@ -171,7 +173,7 @@ func TestReasonToCloseUnanswered(t *testing.T) {
 		name string
 		fd   int
 		p    *rules.Policy
-		pl   *rules.Plan
+		pl   *plan.Plan
 		call call
 		text bool // the errno is that of readlink, which only leaves the name out
 	}{
@@ -247,7 +249,7 @@ func TestStakesUnanswered(t *testing.T) {
 	must(t, os.Mkdir(dir+"/ws", 0o755))
 	must(t, os.WriteFile(dir+"/ws/policy", nil, 0o644))
 	p, pl := workspaceOf(t, dir+"/ws")
-	l := &launch{policy: p, source: rules.Source{File: dir + "/ws/policy"}, target: target{path: "/"}}
+	l := &launch{policy: p, source: load.Source{File: dir + "/ws/policy"}, target: target{path: "/"}}
 	look := func(tree pathcheck.Tree) (gaps int, refused, unclear error) {
 		g := &guard{launch: l, pl: pl, tree: tree}
 		stakes := g.stakes()
@@ -295,7 +297,7 @@ func TestCouldWriteUnanswered(t *testing.T) {
 	}
 	// What was there a moment ago is no place that cannot be written.
 	loc.Path += "-gone"
-	if _, err := ask(); !errors.Is(err, rules.ErrChanged) {
+	if _, err := ask(); !errors.Is(err, pathcheck.ErrChanged) {
 		t.Errorf("gone: %v", err)
 	}
 	// Nor is one whose path is too long to ask about.
@@ -317,7 +319,7 @@ func TestReplaceableUnanswered(t *testing.T) {
 	if root, err := ask(dir + "/ws/f"); root == "" || err != nil {
 		t.Errorf("%q, %v", root, err)
 	}
-	if root, err := ask(dir + "/else"); root != "" || !errors.Is(err, rules.ErrChanged) {
+	if root, err := ask(dir + "/else"); root != "" || !errors.Is(err, pathcheck.ErrChanged) {
 		t.Errorf("gone: %q, %v", root, err)
 	}
 	for _, errno := range silent {

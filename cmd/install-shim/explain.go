@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	launched "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
@@ -79,7 +80,7 @@ func (a *admin) plan(command, file, target string, args []string) (*launched.Exp
 			return nil, nil, err
 		}
 	}
-	policy, err := a.readPolicyText(command, file, rules.Options{PolicyEnv: at.rec.PolicyEnv, ProfileDir: at.rec.ProfileDir})
+	policy, err := a.readPolicyText(command, file, load.Options{PolicyEnv: at.rec.PolicyEnv, ProfileDir: at.rec.ProfileDir})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +96,7 @@ func (a *admin) plan(command, file, target string, args []string) (*launched.Exp
 			at.shim = target
 		}
 	}
-	var src rules.Source
+	var src load.Source
 	if path.IsAbs(file) {
 		src.File = file
 	}

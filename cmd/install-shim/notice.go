@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 )
 
 const noticeHelp = `install-shim notice [--policy FILE|-] [--profile-dir DIR]
@@ -23,7 +24,7 @@ Example:
 
 func (a *admin) notice(args []string) error {
 	var file string
-	var opts rules.Options
+	var opts load.Options
 	f := newFlags("notice")
 	f.StringVar(&file, "policy", "", "")
 	f.StringVar(&opts.ProfileDir, "profile-dir", "", "")
@@ -41,7 +42,7 @@ func (a *admin) notice(args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range rules.Notice(p.Policy, rules.Planned(p.Policy)) {
+	for _, line := range rules.Notice(p.Policy) {
 		a.print(line + "\n")
 	}
 	return nil

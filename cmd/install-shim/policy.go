@@ -8,6 +8,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/evalhide"
 )
 
 const policyHelp = `install-shim policy eval-hide --repo DIR --temp DIR --private DIR [options]
@@ -76,7 +77,7 @@ func (a *admin) policy(args []string) error {
 }
 
 func (a *admin) evalHide(args []string) error {
-	var e rules.Eval
+	var e evalhide.Attempt
 	f := newFlags("policy")
 	f.StringVar(&e.Repo, "repo", "", "")
 	f.StringVar(&e.Temp, "temp", "", "")
@@ -106,10 +107,10 @@ func (a *admin) evalHide(args []string) error {
 	if e.SharedTemp != "" && !path.IsAbs(e.SharedTemp) {
 		return &usageError{"policy", "the shared temp directory " + show(e.SharedTemp) + " is not absolute"}
 	}
-	out, err := rules.EvalHide(e)
+	out, err := evalhide.Policy(e)
 	if err != nil {
-		if _, ok := errors.AsType[*rules.UnhideableError](err); ok {
-			return &hinted{err, rules.UnhideableHint}
+		if _, ok := errors.AsType[*evalhide.UnhideableError](err); ok {
+			return &hinted{err, evalhide.UnhideableHint}
 		}
 		return err
 	}
@@ -126,10 +127,10 @@ func (a *admin) evalHide(args []string) error {
 }
 
 // evalWarnings says where the policy holds less than was asked for.
-func (a *admin) evalWarnings(e rules.Eval, out *rules.EvalHidden) {
+func (a *admin) evalWarnings(e evalhide.Attempt, out *evalhide.Result) {
 	if len(out.Unhideable) > 0 {
-		a.say("warning", (&rules.UnhideableError{Paths: out.Unhideable}).Error())
-		a.hint(rules.UnhideableHint)
+		a.say("warning", (&evalhide.UnhideableError{Paths: out.Unhideable}).Error())
+		a.hint(evalhide.UnhideableHint)
 	}
 	for _, field := range out.Skipped {
 		why := "is blank or relative, and is skipped"
@@ -145,7 +146,7 @@ func (a *admin) evalWarnings(e rules.Eval, out *rules.EvalHidden) {
 	if top := checkoutAbove(repo); top != "" {
 		a.warn(repo, "lies in the checkout "+show(top)+", whose store stays readable: it holds "+show(path.Join(repo, "tests"))+", too")
 	}
-	others, err := pathcheck.WorkTrees(repo)
+	others, err := evalhide.WorkTrees(repo)
 	if err != nil {
 		a.warn(repo, fmt.Sprintf("its other work trees are not known: %v", err))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 )
 
 // A policyText is a policy with the text it came from, which may be changed
@@ -14,12 +15,12 @@ import (
 type policyText struct {
 	*rules.Policy
 	text []byte
-	opts rules.Options
+	opts load.Options
 }
 
 // readPolicyText reads a policy from a file, from standard input for "-", or from
 // the variable for "".
-func (a *admin) readPolicyText(command, file string, opts rules.Options) (*policyText, error) {
+func (a *admin) readPolicyText(command, file string, opts load.Options) (*policyText, error) {
 	if opts.PolicyEnv == "" {
 		opts.PolicyEnv = rules.DefaultPolicyEnv
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	launched "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
@@ -194,7 +195,7 @@ func (a *admin) probeAll(ctx context.Context, o *probeOptions) (*probeResult, er
 	if err != nil {
 		return nil, err
 	}
-	policy, err := a.readPolicyText("probe", o.policy, rules.Options{PolicyEnv: rec.PolicyEnv, ProfileDir: rec.ProfileDir})
+	policy, err := a.readPolicyText("probe", o.policy, load.Options{PolicyEnv: rec.PolicyEnv, ProfileDir: rec.ProfileDir})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	launched "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 )
 
@@ -32,7 +33,7 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 
 	// Every variable that a shim could take the policy from.
 	variables := []string{rules.DefaultPolicyEnv}
-	opts := rules.Options{}
+	opts := load.Options{}
 	if o.target != "" {
 		src, rec, err := a.installedFor(o.target)
 		if err != nil {
@@ -40,7 +41,7 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 		}
 		if src != nil {
 			variables = []string{rec.PolicyEnv}
-			opts = rules.Options{PolicyEnv: rec.PolicyEnv, ProfileDir: rec.ProfileDir}
+			opts = load.Options{PolicyEnv: rec.PolicyEnv, ProfileDir: rec.ProfileDir}
 		}
 	} else {
 		for _, known := range a.allShims(nil) {

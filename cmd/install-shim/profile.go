@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 )
 
 const profileHelp = `install-shim profile list [--profile-dir DIR]
@@ -49,7 +50,7 @@ func (a *admin) profile(args []string) error {
 	if verb == "-h" || verb == "-help" || verb == "--help" {
 		return &helpWanted{"profile"}
 	}
-	var opts rules.Options
+	var opts load.Options
 	root := defaultRoot
 	f := newFlags("profile")
 	f.StringVar(&opts.ProfileDir, "profile-dir", "", "")
@@ -69,7 +70,7 @@ func (a *admin) profile(args []string) error {
 	case verb == "list" && len(rest) == 0:
 		return a.listProfiles(opts)
 	case verb == "show" && len(rest) == 1:
-		prof, err := opts.LoadProfile(rest[0])
+		prof, err := opts.Profile(rest[0])
 		if err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func (a *admin) profile(args []string) error {
 const defaultRoot = "/root-of-the-policy"
 
 // policyOf makes a policy of a profile alone, as a launch would read it.
-func policyOf(opts rules.Options, name, root string) (*rules.Policy, error) {
+func policyOf(opts load.Options, name, root string) (*rules.Policy, error) {
 	return opts.Parse(fmt.Appendf(nil, `{"version":1,"profile":%s,"root":%s}`, jsonString(name), jsonString(root)))
 }
 
@@ -100,7 +101,7 @@ func sentence(s string) string {
 }
 
 // listProfiles prints a table. A file that is no profile is in it, too.
-func (a *admin) listProfiles(opts rules.Options) error {
+func (a *admin) listProfiles(opts load.Options) error {
 	names := rules.BuiltinProfiles()
 	if opts.ProfileDir != "" {
 		entries, err := os.ReadDir(opts.ProfileDir)
@@ -118,7 +119,7 @@ func (a *admin) listProfiles(opts rules.Options) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PROFILE\tFROM\tTARGETS\tDESCRIPTION")
 	for _, name := range slices.Compact(names) {
-		prof, err := opts.LoadProfile(name)
+		prof, err := opts.Profile(name)
 		if err == nil {
 			_, err = policyOf(opts, name, defaultRoot)
 		}
@@ -147,7 +148,7 @@ func (a *admin) listProfiles(opts rules.Options) error {
 }
 
 // checkProfile reads a profile and resolves its templates for a launch.
-func (a *admin) checkProfile(opts rules.Options, root string, args []string) error {
+func (a *admin) checkProfile(opts load.Options, root string, args []string) error {
 	name := args[0]
 	if strings.Contains(name, "/") || strings.HasSuffix(name, ".json") {
 		file, err := filepath.Abs(name)

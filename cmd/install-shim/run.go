@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 )
 
 // Exit codes of run, those of a launch.
@@ -77,7 +78,11 @@ func (a *admin) launch(args []string) error {
 		return fmt.Errorf("policy: program: names %s, but the command is %s", show(policy.Program), show(program))
 	}
 	policy.Program = program
-	variable := rules.DefaultPolicyEnv + "=" + string(rules.Format(policy))
+	text, err := rules.Format(policy)
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	variable := rules.DefaultPolicyEnv + "=" + string(text)
 	if len(variable) >= maxString {
 		return &hinted{
 			fmt.Errorf("policy: has %d bytes, more than an environment variable can hold", len(variable)),
@@ -105,7 +110,7 @@ func (a *admin) policyFor(file string, own *runFlags) (*rules.Policy, []string, 
 	case file == "" && rules.Blank(value):
 		return nil, nil, &usageError{"run", "no policy: give --policy FILE, or set " + rules.DefaultPolicyEnv}
 	case file == "":
-		policy, _, err = rules.Load(value, rules.Options{})
+		policy, _, err = load.Policy(value, load.Options{})
 	default:
 		policy, err = a.readPolicy(file)
 	}

@@ -3,6 +3,7 @@ package layout
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +19,22 @@ import (
 func page(t *testing.T, name string) string {
 	t.Helper()
 	return string(read(t, filepath.Join(root, name)))
+}
+
+// goFiles returns the Go files of a package and of those below it.
+func goFiles(t *testing.T, tree string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(filepath.Join(root, tree), func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // tableKeys returns what stands in back quotes in the first column of the
@@ -74,15 +91,11 @@ func TestReportWhat(t *testing.T) {
 	var values []string
 	// In package rules the table of promises has it in lower case; in package
 	// shim that is the field of something else.
-	for glob, pattern := range map[string]string{
-		"rules/*.go": `\b[wW]hat:\s+"([a-z-]+)"`,
-		"shim/*.go":  `\bWhat:\s+"([a-z-]+)"`,
+	for tree, pattern := range map[string]string{
+		"rules": `\b[wW]hat:\s+"([a-z-]+)"`,
+		"shim":  `\bWhat:\s+"([a-z-]+)"`,
 	} {
-		files, err := filepath.Glob(filepath.Join(root, glob))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
+		for _, file := range goFiles(t, tree) {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
@@ -170,12 +183,8 @@ func anchors(text []byte) []string {
 // TestMessages: what the page about exit codes quotes is said by the code.
 func TestMessages(t *testing.T) {
 	var source []byte
-	for _, glob := range []string{"pathcheck/command/*.go", "rules/*.go", "shim/*.go", "shim/boot/*.go"} {
-		files, err := filepath.Glob(filepath.Join(root, glob))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
+	for _, tree := range []string{"pathcheck/command", "rules", "shim"} {
+		for _, file := range goFiles(t, tree) {
 			source = append(source, read(t, file)...)
 		}
 	}

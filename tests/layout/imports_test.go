@@ -39,7 +39,19 @@ var arrows = []arrow{
 	},
 	{
 		pkg: "rules", may: []string{"pathcheck"}, then: true,
+		why: "what was asked is decided from its text alone, on any system",
+	},
+	{
+		pkg: "rules/load", may: []string{"rules"}, then: true,
+		why: "a policy is read from where it stands without knowing what it will mean",
+	},
+	{
+		pkg: "rules/plan", may: []string{"rules", "pathcheck"}, then: true,
 		why: "the decision is made without a kernel, so that explain and the tests make the same one, on any system",
+	},
+	{
+		pkg: "rules/evalhide", may: []string{"rules", "pathcheck"}, then: true,
+		why: "a policy for evaluations is made before a launch, and the launch knows nothing of it",
 	},
 	{
 		pkg: "shim/boot", may: []string{}, then: true,
@@ -54,7 +66,7 @@ var arrows = []arrow{
 		why: "a filter is built from what it must refuse, not from a policy",
 	},
 	{
-		pkg: "shim", may: []string{"rules", "pathcheck", "pathcheck/command", "shim/boot", "shim/record", "shim/seccomp"}, then: true,
+		pkg: "shim", may: []string{"rules", "rules/load", "rules/plan", "pathcheck", "pathcheck/command", "shim/boot", "shim/record", "shim/seccomp"}, then: true,
 		why: "a launch uses the policy; it knows no installer",
 	},
 	{
@@ -62,7 +74,7 @@ var arrows = []arrow{
 		why: "the binary only hands the start to the launch",
 	},
 	{
-		pkg: "cmd/install-shim", may: []string{"rules", "pathcheck", "pathcheck/command", "shim", "shim/boot", "shim/record"},
+		pkg: "cmd/install-shim", may: []string{"rules", "rules/load", "rules/plan", "rules/evalhide", "pathcheck", "pathcheck/command", "shim", "shim/boot", "shim/record"},
 		why:  "the admin tool uses the launch's own plan and report, and the launch never uses the tool",
 		then: true,
 	},
@@ -105,6 +117,24 @@ func TestOnlyUsers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNoFiles: what these packages decide, they decide without a file and
+// without a system call of their own.
+func TestNoFiles(t *testing.T) {
+	kernel := []string{"io/ioutil", "net", "os", "path/filepath", "syscall", "golang.org/x/sys"}
+	seen := 0
+	for _, p := range list(t, "amd64", "./rules", "./rules/plan") {
+		seen++
+		for _, imp := range p.Imports {
+			if slices.ContainsFunc(kernel, func(tree string) bool { return within(imp, tree) }) {
+				t.Errorf("%s imports %s", p.ImportPath, imp)
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d packages were listed, want 2", seen)
 	}
 }
 
@@ -207,6 +237,11 @@ func TestMayImport(t *testing.T) {
 	}{
 		{"rules", "pathcheck", true},
 		{"rules", "shim", false},
+		{"rules", "rules/plan", false},
+		{"rules/plan", "rules", true},
+		{"rules/plan", "rules/load", false},
+		{"rules/load", "rules/plan", false},
+		{"shim", "rules/evalhide", false},
 		{"pathcheck", "rules", false},
 		{"pathcheck", "pathcheck/command", false},
 		{"pathcheck/command", "pathcheck", true},

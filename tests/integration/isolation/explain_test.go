@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
@@ -22,7 +23,7 @@ func TestExplainSaysOfProcWhatALaunchDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := shim.Explain(p, rules.Source{}, "/bin/true", &shim.Start{Argv: []string{"true"}, Envp: launch.DefaultEnv, ExecFn: "/bin/true"})
+		x, err := shim.Explain(p, load.Source{}, "/bin/true", &shim.Start{Argv: []string{"true"}, Envp: launch.DefaultEnv, ExecFn: "/bin/true"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,26 @@
+package plan
+
+import "github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+
+// A Grant is one decision of the compiler: these rights on this inode, and on
+// all beneath it if it is a directory.
+type Grant struct {
+	// Path is the place at which the inode was found, for people; the grant
+	// is about the node.
+	Path   string
+	Access Access
+}
+
+// A Sink takes the compiler's grants. The node is open during the call only.
+type Sink interface {
+	Grant(g Grant, n pathcheck.Node) error
+}
+
+// Recorder is a [Sink] that keeps the grants, for explanations and tests.
+type Recorder struct{ Grants []Grant }
+
+// Grant keeps g.
+func (r *Recorder) Grant(g Grant, _ pathcheck.Node) error {
+	r.Grants = append(r.Grants, g)
+	return nil
+}
