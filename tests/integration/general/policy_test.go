@@ -67,6 +67,8 @@ func TestFaultyPolicyStopsAndIsNotRepeated(t *testing.T) {
 			{"root missing", `{"version":1,"hidden":[{"path":"${root}/a"}]}`, "root"},
 			{"root relative", `{"version":1,"root":"` + canary + `","hidden":["/a"]}`, "root"},
 			{"root with dots", `{"version":1,"root":"/a/../b","hidden":["/a"]}`, "root"},
+			{"network without udp", `{"version":1,"network":{"connectTCP":[1]}}`, "network.udp"},
+			{"network, no such port", `{"version":1,"network":{"connectTCP":[65536],"udp":"deny"}}`, "network.connectTCP"},
 			{"exposed relative", `{"version":1,"hidden":["/a"],"exposed":["` + canary + `"]}`, "exposed[0]"},
 			{"exposed alone", `{"version":1,"exposed":["/a"]}`, "exposed"},
 			{"precreate relative", `{"version":1,"precreate":["` + canary + `"]}`, "precreate[0]"},
