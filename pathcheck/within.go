@@ -44,3 +44,16 @@ func Parent(path string) string {
 	}
 	return path[:i]
 }
+
+// Absolute puts a relative path behind the absolute clean directory dir; it is ""
+// if dir is. An absolute path is returned as it is.
+func Absolute(dir, path string) string {
+	switch {
+	case len(path) > 0 && path[0] == '/':
+		return path
+	case dir == "":
+		return ""
+	default:
+		return Join(dir, path)
+	}
+}

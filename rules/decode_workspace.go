@@ -2,7 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strconv"
 )
 
 // workspaceKeys are the keys that only say something about scope workspace.
@@ -25,21 +24,6 @@ func (p *Policy) finishWorkspace(given []string) error {
 	return nil
 }
 
-// writable reads the list of more writable roots. Of equal paths the first
-// stays.
-func (r *jsonReader) writable(key string) ([]Entry, error) {
-	var list []Entry
-	err := r.array(key, "must be a list of absolute paths", func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
-		path, err := r.path(at)
-		if err == nil && !slices.ContainsFunc(list, func(e Entry) bool { return e.Path == path }) {
-			list = append(list, Entry{Path: path, Key: at})
-		}
-		return err
-	})
-	return list, err
-}
-
 const badToolchain = `must be true, false, "leaves" or {"owned": an absolute path}`
 
 func (r *jsonReader) toolchain(key string) (ToolchainDirs, error) {
@@ -52,7 +36,7 @@ func (r *jsonReader) toolchain(key string) (ToolchainDirs, error) {
 		err := r.object(key, badToolchain, func(name string) (err error) {
 			at := joinKey(key, name)
 			if name != "owned" {
-				return &Error{Key: at, Msg: "unknown key"}
+				return &Error{Key: at, Msg: unknownKey}
 			}
 			dirs.Mode = ToolchainOwned
 			dirs.Owned, err = r.path(at)

@@ -13,37 +13,6 @@ const (
 	badCount    = "must be a number from 1 to 64"
 )
 
-// templates reads a list of absolute paths and launch templates. Of equal paths
-// the first stays.
-func (r *jsonReader) templates(key string) ([]Entry, error) {
-	var list []Entry
-	seen := make(map[string]bool)
-	err := r.array(key, badEntries, func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
-		if r.next() == '{' {
-			t, err := r.template(key, at)
-			list = append(list, Entry{Key: at, Template: t})
-			return err
-		}
-		path, err := r.path(at)
-		if err != nil {
-			return err
-		}
-		if path == "/" && key == "hidden" {
-			return &Error{Key: at, Msg: "hiding / would hide everything"}
-		}
-		if !seen[path] {
-			seen[path] = true
-			list = append(list, Entry{Path: path, Key: at})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
 // template reads one template of the list at key.
 func (r *jsonReader) template(list, key string) (*Template, error) {
 	t := &Template{}
@@ -57,8 +26,8 @@ func (r *jsonReader) template(list, key string) (*Template, error) {
 				err = &Error{Key: at, Msg: "is /, and everything lies beneath /"}
 			}
 		case "unless":
-			err = r.array(at, "must be a list of templates", func(i int) error {
-				text, err := r.templateText(at + "[" + strconv.Itoa(i) + "]")
+			err = r.array(at, "must be a list of templates", func(at string) error {
+				text, err := r.templateText(at)
 				t.Unless = append(t.Unless, text)
 				return err
 			})
@@ -71,7 +40,7 @@ func (r *jsonReader) template(list, key string) (*Template, error) {
 			s, err = r.choice(at, `must be "dir" or "file"`, string(KindDir), string(KindFile))
 			t.Kind = EntryKind(s)
 		default:
-			err = &Error{Key: at, Msg: "unknown key"}
+			err = &Error{Key: at, Msg: unknownKey}
 		}
 		return err
 	})

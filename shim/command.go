@@ -5,12 +5,14 @@ package shim
 import (
 	"fmt"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/command"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/target"
 )
 
 // noCommandCheck says why this binary cannot check commands: it can.
@@ -19,48 +21,42 @@ const noCommandCheck = ""
 // checkCommand reads the command string of a shell and refuses the launch when
 // it names what the policy does not allow. It comes after the plan, which knows
 // where the writable roots really are, and before anything is confined.
-func (l *launch) checkCommand(pl *plan.Plan) error {
-	if !l.policy.ChecksCommand() {
-		return nil
+func (l *launch) checkCommand() (commandResult, error) {
+	if !l.request.Policy.ChecksCommand() {
+		return commandResult{}, nil
 	}
-	shell, text, err := shellCommand(l.target.name, absolute(cwd(), l.target.path), l.start.Argv)
+	shell, text, err := shellCommand(l.program.Name, pathcheck.Absolute(planner.Cwd(), l.program.Path), l.call.Argv)
 	switch {
 	case err != nil:
-		return fail("command", err)
+		return commandResult{}, fail("command", err)
 	case shell == "":
-		l.unchecked("the program is no shell that was given a command string")
-		return nil
+		return commandResult{unseen: "the program is no shell that was given a command string"}, nil
 	}
-	var lost scarcity
-	result, err := command.Check(text, l.commandOptions(shell, pl, &lost))
+	var lost error
+	result, err := command.Check(text, l.commandOptions(shell, &lost))
 	switch {
-	case lost.err != nil:
-		return fail("command", lost.err)
+	case lost != nil:
+		return commandResult{}, fail("command", lost)
 	case err != nil:
-		return &failure{code: exitRefused, what: "refused", err: err}
+		return commandResult{}, &failure{code: exitRefused, what: "refused", err: err}
 	}
-	l.report.Enforced = append(l.report.Enforced, rules.Enforcement{What: "command", By: rules.ByCommandCheck})
+	out := commandResult{done: true}
 	if n := len(result.Opaque); n > 0 {
-		l.unchecked(fmt.Sprintf("parts of the command are opaque: %d, the first at byte %d (%s)", n, result.Opaque[0].Pos, result.Opaque[0].Why))
+		out.unseen = fmt.Sprintf("parts of the command are opaque: %d, the first at byte %d (%s)", n, result.Opaque[0].Pos, result.Opaque[0].Why)
 	}
-	return nil
-}
-
-// unchecked reports what the check could not see.
-func (l *launch) unchecked(why string) {
-	l.report.NotEnforced = append(l.report.NotEnforced, rules.Gap{What: "command", Why: why, Limit: true})
+	return out, nil
 }
 
 // shellCommand returns the command string of a target that is a shell, and the
 // name of the shell that will read it, "" if it is none. The name by which the
 // program was called may be sh where the file is that of another shell.
-func shellCommand(name, path string, argv []string) (shell, text string, err error) {
-	loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
+func shellCommand(name, at string, argv []string) (shell, text string, err error) {
+	loc, err := pathcheck.Resolve(pathcheck.OS{}, at)
 	if err != nil {
-		return "", "", fmt.Errorf("%q: %w", path, err)
+		return "", "", fmt.Errorf("%q: %w", at, err)
 	}
-	file := base(loc.Path)
-	names := []string{file, name, base(path)}
+	file := path.Base(loc.Path)
+	names := []string{file, name, path.Base(at)}
 	if strings.HasPrefix(file, "busybox") {
 		names = []string{applet(argv)}
 	}
@@ -78,7 +74,7 @@ func applet(argv []string) string {
 	if len(argv) == 0 {
 		return ""
 	}
-	switch name := strings.TrimPrefix(base(argv[0]), "-"); {
+	switch name := strings.TrimPrefix(path.Base(argv[0]), "-"); {
 	case strings.HasPrefix(name, "busybox"):
 		return "busybox"
 	case name == "sh", name == "bash":
@@ -88,29 +84,33 @@ func applet(argv []string) string {
 	}
 }
 
-// commandOptions notes in lost what the check would take for an answer.
-func (l *launch) commandOptions(shell string, pl *plan.Plan, lost *scarcity) command.Options {
-	here := cwd()
-	lookup := func(name string) (string, bool) { return getenv(l.env, name) }
+// commandOptions notes in lost that descriptors or memory ran out, which the check
+// would take for an answer.
+func (l *launch) commandOptions(shell string, lost *error) command.Options {
+	p, here := l.request.Policy, planner.Cwd()
+	lookup := func(name string) (string, bool) { return target.Getenv(l.request.Env, name) }
 	home, _ := lookup("HOME")
 	o := command.Options{
-		Scope: string(l.policy.Scope), Network: command.NetworkAllow,
-		Dir: here, Home: absolute(here, home), Shell: shell,
+		Scope: string(p.Scope), Network: command.NetworkAllow,
+		Dir: here, Home: pathcheck.Absolute(here, home), Shell: shell,
 		HomeOf: homeOf, Lookup: lookup,
 		Resolve: func(path string) (string, error) {
 			loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
-			lost.note(err)
+			if pathcheck.Exhausted(err) {
+				*lost = err
+			}
 			return loc.Path, err
 		},
 	}
-	if l.policy.Network.Mode == rules.NetworkDeny {
+	if p.Network.Mode == rules.NetworkDeny {
 		o.Network = command.NetworkDeny
 	}
-	if pl == nil {
+	if l.plan == nil {
 		return o
 	}
+	pl := l.plan.Files
 	// One that is hidden is no root of the plan; the texts still name it.
-	if o.Workspace = l.policy.Workspace; o.Workspace == "" {
+	if o.Workspace = p.Workspace; o.Workspace == "" {
 		o.Workspace = here
 	}
 	for _, r := range pl.Roots {

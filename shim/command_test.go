@@ -9,6 +9,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/errnotest"
 )
 
 func TestApplet(t *testing.T) {
@@ -43,9 +44,9 @@ func TestHomeIn(t *testing.T) {
 // A program that cannot be looked at is not for that reason no shell, and a path
 // in the command that cannot be is not where its text says.
 func TestCommandUnanswered(t *testing.T) {
-	dir := realDir(t)
-	must(t, os.WriteFile(dir+"/bash", nil, 0o755))
-	must(t, os.Symlink("bash", dir+"/mysh"))
+	dir := errnotest.RealDir(t)
+	errnotest.Must(t, os.WriteFile(dir+"/bash", nil, 0o755))
+	errnotest.Must(t, os.Symlink("bash", dir+"/mysh"))
 	ask := func(name string) (string, error) {
 		shell, _, err := shellCommand("mysh", dir+"/"+name, []string{"mysh", "-c", "true"})
 		return shell, err
@@ -57,16 +58,16 @@ func TestCommandUnanswered(t *testing.T) {
 		t.Errorf("gone: %q, %v", shell, err)
 	}
 	lookup := func() error {
-		var lost scarcity
-		o := (&launch{policy: &rules.Policy{}}).commandOptions("bash", nil, &lost)
+		var lost error
+		o := (&launch{request: &request{Policy: &rules.Policy{}}}).commandOptions("bash", &lost)
 		if path, err := o.Resolve(dir + "/mysh"); err == nil && path != dir+"/bash" {
 			t.Errorf("mysh is %q", path)
 		}
-		return lost.err
+		return lost
 	}
-	must(t, lookup())
-	for _, errno := range silent {
-		answering(t, openat, errno, func() {
+	errnotest.Must(t, lookup())
+	for _, errno := range errnotest.Silent {
+		errnotest.Answering(t, errnotest.Openat, errno, func() {
 			if shell, err := ask("mysh"); !errors.Is(err, errno) {
 				t.Errorf("%v: %q, %v", errno, shell, err)
 			}

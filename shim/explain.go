@@ -1,15 +1,17 @@
 package shim
 
 import (
+	"path"
 	"slices"
-	"time"
-
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/confine"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/target"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 )
 
 // An Explanation says what a launch would do.
@@ -17,7 +19,7 @@ type Explanation struct {
 	// Report is what the launch would report, as far as that can be known
 	// without making it: nothing of it was tried, and Enforced is what this
 	// kernel is able to hold.
-	Report Report
+	Report report.Report
 	// Grants is everything that stays open, in the order of the walk, where the
 	// policy confines files.
 	Grants []plan.Grant
@@ -26,64 +28,76 @@ type Explanation struct {
 	Made []string
 }
 
-// Explain plans a launch of p without making it: nothing is confined, made,
-// written or started. Of s it uses Argv and Envp, without the policy variable,
-// and ExecFn as the path of the shim. target is the absolute path of the real
-// program. It is the plan of this process: its user, capabilities, current
+// Explain is a launch of p that stops before it changes anything: nothing is
+// confined, made, written or started. Of c it uses Argv and Envp, without the policy
+// variable, and ExecFn as the path of the shim. program is the absolute path of the
+// real program. It is the plan of this process: its user, capabilities, current
 // directory and mounts.
 //
 // The error is that with which the launch would stop.
-func Explain(p *rules.Policy, source load.Source, target string, s *Start) (*Explanation, error) {
-	l := &launch{start: s, began: time.Now(), log: hclog.NewNullLogger(), policy: p, source: source}
-	l.me = self{path: s.ExecFn, invoked: s.ExecFn}
-	l.target.path, l.target.name = target, base(s.ExecFn)
-	l.target.head, _ = readHead(target) // nil where it cannot be read, as in a launch
-	if l.target.name == "" {
-		l.target.name = base(target)
+func Explain(p *rules.Policy, source load.Source, program string, c *Call) (*Explanation, error) {
+	l := newLaunch(c)
+	l.self = target.Self{Path: c.ExecFn, Invoked: c.ExecFn}
+	name := l.self.Name()
+	if name == "" {
+		name = path.Base(program)
 	}
-	l.report = newReport(s, l.target)
-	l.env = rules.Apply(s.Envp, p.Env)
-	l.env = rules.Apply(l.env, p.ToolchainEnv(l.env))
+	l.program = target.At(program, name)
+	l.request = newRequest(p, source, c.Envp)
+	var err error
+	if l.request, err = l.resolve(); err != nil {
+		return nil, err
+	}
+	kernel := confine.ForeseeProc(p, confine.AskKernel())
+	l.kernel = &kernel
 	x := &Explanation{}
-	if err := l.expand(); err != nil {
-		return nil, err
-	}
-	if err := l.choose(); err != nil {
-		return nil, err
-	}
-	kernel := probe()
-	foreseeProc(l.policy, &kernel)
-	l.report.Enforced, l.report.NotEnforced = assess(l.policy, kernel, l.report.NotEnforced)
-	x.Made = l.leaveOutUnmade()
-
-	var plan *plan.Plan
-	if l.policy.ConfinesFiles() {
-		var err error
-		if plan, err = l.planOnly(x); err != nil {
-			return nil, err
+	l.request, x.Made = l.request.unmade()
+	if l.request.Policy.ConfinesFiles() {
+		in := l.input()
+		in.Dry = true
+		var sink plan.Recorder
+		l.plan, err = planner.Make(in, func([]string) (plan.Sink, error) {
+			sink.Grants = nil
+			return &sink, nil
+		})
+		if err != nil {
+			return nil, planFailure(err)
+		}
+		defer l.plan.Close()
+		x.Grants, x.Made = sink.Grants, append(x.Made, l.plan.Made...)
+		for _, text := range append(l.plan.Files.Warnings, l.plan.Files.CwdFrozen()) {
+			if text != "" {
+				l.warnings = append(l.warnings, text)
+			}
 		}
 	}
-	if err := l.checkCommand(plan); err != nil {
+	if l.checked, err = l.checkCommand(); err != nil {
 		return nil, err
 	}
-	x.Report = *l.report
+	if l.request.Policy.Confines() {
+		l.domain = confine.Foresee(l.request.Policy, kernel)
+	}
+	x.Report = *l.report(nil)
+	if l.plan != nil { // also where no kernel would hold it
+		x.Report.Frozen, x.Report.WritableDirs = l.plan.Frozen, l.plan.Files.WritableDirs()
+	}
 	return x, nil
 }
 
-// leaveOutUnmade returns what the launch would make, and takes out of the policy
-// what is exposed and does not exist before that.
-func (l *launch) leaveOutUnmade() []string {
+// unmade returns what the launch would make, and the request without what is exposed
+// and does not exist before that.
+func (r *request) unmade() (*request, []string) {
 	var made []string
 	missing := func(path string) bool {
 		loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
 		return err == nil && !loc.Exists && !loc.Denied
 	}
-	for _, e := range l.policy.Precreate {
+	p := *r.Policy
+	for _, e := range p.Precreate {
 		if missing(e.Path) {
 			made = append(made, e.Path)
 		}
 	}
-	p := *l.policy
 	p.Exposed = slices.DeleteFunc(slices.Clone(p.Exposed), func(e rules.Entry) bool {
 		if !missing(e.Path) {
 			return false
@@ -94,54 +108,7 @@ func (l *launch) leaveOutUnmade() []string {
 		}
 		return slices.ContainsFunc(p.Precreate, func(m rules.Entry) bool { return pathcheck.Within(e.Path, m.Path) })
 	})
-	l.policy = &p
-	return made
-}
-
-// planOnly plans as a launch does, and grants nothing.
-func (l *launch) planOnly(x *Explanation) (*plan.Plan, error) {
-	watch, noMounts, err := watchMounts()
-	if err != nil {
-		return nil, fail("plan", err)
-	}
-	defer watch.close()
-	mounts, err := watch.read()
-	if err != nil {
-		return nil, fail("plan", err)
-	}
-	known := l.known(mounts)
-	tree := pathcheck.Keep(pathcheck.OS{})
-	missing, err := l.missingDirs(known, tree)
-	tree.Release()
-	if err != nil {
-		return nil, planFailure(err)
-	}
-	for _, dir := range missing {
-		x.Made = append(x.Made, dir.Path)
-	}
-	tree = pathcheck.Keep(foresee(pathcheck.OS{}, missing))
-	defer tree.Release()
-	c := &confinement{}
-	if err := l.look(c, known, tree); err != nil {
-		return nil, planFailure(err)
-	}
-	var sink plan.Recorder
-	tally, err := c.plan.Walk(tree, &sink)
-	if err == nil {
-		err = tree.Err()
-	}
-	if err != nil {
-		return nil, planFailure(err)
-	}
-	x.Grants = sink.Grants
-	warnings := c.plan.Warnings
-	c.plan.Warnings = nil // describe says them, and this is no launch
-	l.describe(c, tally, noMounts)
-	l.report.Frozen, l.report.WritableDirs = c.frozen, c.plan.WritableDirs()
-	for _, text := range append(warnings, c.plan.CwdFrozen()) {
-		if text != "" {
-			l.report.warn(text)
-		}
-	}
-	return c.plan, nil
+	more := *r
+	more.Policy = &p
+	return &more, made
 }

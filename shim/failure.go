@@ -2,10 +2,9 @@ package shim
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/output"
 )
 
 // Exit codes of a launch that did not become its program. 126 and 127 are
@@ -46,64 +45,18 @@ func asFailure(what string, err error) *failure {
 	return fail(what, err)
 }
 
-// The voice of the shim: every byte it says goes through this file. One line
-// is one write, so that the lines of many launches do not mix; untrusted text
-// is quoted; nothing ever goes to standard output.
-
-const speaker = "sandbox-exec-shim: "
-
-func say(parts ...string) {
-	line := []byte(speaker + oneLine(strings.Join(parts, ": ")) + "\n")
-	_, _ = write(2, line) // stderr may be closed; there is nobody else to tell
+// planFailure tells a policy that cannot be had from a plan that cannot be made.
+func planFailure(err error) error {
+	if _, ok := errors.AsType[*rules.Error](err); ok {
+		return fail("policy", err)
+	}
+	return fail("plan", err)
 }
 
-// sayFailure prints a failure and its hint.
-func sayFailure(target string, f *failure) {
-	say(name(target), f.Error())
+// say prints a failure and its hint.
+func (f *failure) say(program string) {
+	output.Say(output.Name(program), f.Error())
 	if f.hint != "" {
-		say("hint", f.hint)
+		output.Say("hint", f.hint)
 	}
 }
-
-// oneLine keeps a message on its line: errors may hold text of others.
-func oneLine(s string) string {
-	if !strings.ContainsFunc(s, unprintable) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unprintable(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-func unprintable(r rune) bool { return r < ' ' || r == 0x7f || !strconv.IsPrint(r) && r != ' ' }
-
-// name prints a target's name as it is when it is made of ordinary characters,
-// and quoted when it is not.
-func name(s string) string {
-	for _, r := range s {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/@[", r) {
-			return strconv.Quote(s)
-		}
-	}
-	if s == "" {
-		return `""`
-	}
-	return s
-}
-
-// shorn takes an operation and a path out of an error that the message names
-// itself.
-func shorn(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
-}
-
-func quoted(s string) string { return fmt.Sprintf("%q", s) }

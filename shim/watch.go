@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/output"
 )
 
 // patience is how long a launch may plan before it says what it waits for.
@@ -24,16 +26,16 @@ type watchedStep struct {
 // is names the step that begins.
 func (w *watchedStep) is(what string) { w.now.Store(&what) }
 
-func (w *watchedStep) watch(s *Start, target string) error {
+func (w *watchedStep) watch(c *Call, program string) error {
 	if err := twoDescriptors(); err != nil {
 		return err
 	}
 	w.is("reading the policy")
 	w.timer = time.AfterFunc(patience, func() {
-		say(name(target), "still waiting", *w.now.Load())
+		output.Say(output.Name(program), "still waiting", *w.now.Load())
 		// The mask belongs to a thread; this one takes the signals from now on.
 		runtime.LockOSThread()
-		s.Unblock()
+		c.Unblock()
 		select {}
 	})
 	return nil

@@ -100,7 +100,7 @@ func (a *admin) plan(command, file, target string, args []string) (*launched.Exp
 	if path.IsAbs(file) {
 		src.File = file
 	}
-	x, err := launched.Explain(policy.Policy, src, at.real, &launched.Start{
+	x, err := launched.Explain(policy.Policy, src, at.real, &launched.Call{
 		Argv: append([]string{path.Base(target)}, args...), Envp: withoutVariable(a.environ, policy.opts.PolicyEnv),
 		ExecFn: at.shim, Record: at.rec,
 	})

@@ -13,8 +13,8 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
-	launched "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 )
 
 const probeHelp = `install-shim probe [--policy FILE|-] [--target NAME] [options] [-- ARG...]
@@ -184,7 +184,7 @@ func (a *admin) probeAndPrint(args []string) error {
 // A probeResult is all that was found.
 type probeResult struct {
 	checks []*check
-	report launched.Report
+	report report.Report
 	// shim is what was copied, name the name it had.
 	shim, name string
 	installed  bool
@@ -233,7 +233,7 @@ func (a *admin) probeAll(ctx context.Context, o *probeOptions) (*probeResult, er
 		return nil, err
 	}
 	v := visit{policy: text, args: o.args, env: withoutVariable(a.environ, policy.opts.PolicyEnv), timeout: o.timeout}
-	if res.checks, res.report, err = stage.probe(ctx, v, func(s *probeSet, r launched.Report) {
+	if res.checks, res.report, err = stage.probe(ctx, v, func(s *probeSet, r report.Report) {
 		s.general(r, v.env)
 		for _, e := range o.expect {
 			s.expectation(e)
@@ -253,14 +253,14 @@ func (a *admin) probeAll(ctx context.Context, o *probeOptions) (*probeResult, er
 		return nil, err
 	}
 	v.args, v.env = f.args(), f.env(v.env)
-	more, _, err := stage.probe(ctx, v, func(s *probeSet, _ launched.Report) { f.checks(s) })
+	more, _, err := stage.probe(ctx, v, func(s *probeSet, _ report.Report) { f.checks(s) })
 	res.checks = append(res.checks, more...)
 	return res, err
 }
 
 // probe launches twice: what a launch hides is known from the report of the
 // first, and descriptors of it are opened before the second.
-func (s *probeStage) probe(ctx context.Context, v visit, plan func(*probeSet, launched.Report)) ([]*check, launched.Report, error) {
+func (s *probeStage) probe(ctx context.Context, v visit, plan func(*probeSet, report.Report)) ([]*check, report.Report, error) {
 	_, r, err := s.launch(ctx, v)
 	if err != nil {
 		return nil, r, err

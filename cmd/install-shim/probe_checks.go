@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	launched "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 )
 
 // A check is one try with what is expected of it.
@@ -240,7 +240,7 @@ func expectedAs(op operation, p string) string {
 
 // general adds the checks that a harness makes at its start, under its names,
 // and those of every path that the launch hides and exposes.
-func (s *probeSet) general(r launched.Report, env []string) {
+func (s *probeSet) general(r report.Report, env []string) {
 	var file, dir string
 	for i, p := range r.Hidden {
 		f := s.hidden(p, r.Exposed, i < maxDescriptors)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
-	launched "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 )
 
 // probeLaunch runs a command and sees whether a shim took the policy. A shim
@@ -29,7 +29,7 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 		return &hinted{fmt.Errorf("make a directory: %w", err), "name another place with --dir"}
 	}
 	defer os.RemoveAll(dir)
-	report := dir + "/report"
+	file := dir + "/report"
 
 	// Every variable that a shim could take the policy from.
 	variables := []string{rules.DefaultPolicyEnv}
@@ -51,7 +51,7 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 		}
 	}
 	// It asks for nothing but the report.
-	text := fmt.Sprintf(`{"version":1,"required":false,"report":%s}`, jsonString(report))
+	text := fmt.Sprintf(`{"version":1,"required":false,"report":%s}`, jsonString(file))
 	if o.policy != "" {
 		policy, err := a.readPolicyText("probe", o.policy, opts)
 		if err != nil {
@@ -60,7 +60,7 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 		if !policy.versioned() {
 			return &usageError{"probe", `--launch wants a policy with "version":1, which can name a report`}
 		}
-		if text, err = policy.with(map[string]any{"report": report, "log": nil}); err != nil {
+		if text, err = policy.with(map[string]any{"report": file, "log": nil}); err != nil {
 			return err
 		}
 	}
@@ -83,13 +83,13 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 	case ctx.Err() != nil:
 		return errInterrupted
 	}
-	reports, err := allReports(report)
+	reports, err := allReports(file)
 	met := err == nil
 	if !met && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%sreport: %w", unavailable, err)
 	}
 	// Of several shims, the target's counts, else the first.
-	var r launched.Report
+	var r report.Report
 	wanted := false
 	for i, one := range reports {
 		is := a.isTarget(o.target, one)
@@ -99,9 +99,9 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 	}
 	if o.json {
 		out, err := json.MarshalIndent(struct {
-			Version int              `json:"version"`
-			Meets   bool             `json:"meets_shim"`
-			Report  *launched.Report `json:"report,omitempty"`
+			Version int            `json:"version"`
+			Meets   bool           `json:"meets_shim"`
+			Report  *report.Report `json:"report,omitempty"`
 		}{1, wanted, reportIf(met, r)}, "", "  ")
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (a *admin) probeLaunch(ctx context.Context, o *probeOptions) error {
 }
 
 // isTarget reports whether the shim that took the policy is that of the target.
-func (a *admin) isTarget(target string, r launched.Report) bool {
+func (a *admin) isTarget(target string, r report.Report) bool {
 	if target == "" {
 		return true
 	}
@@ -139,7 +139,7 @@ func (a *admin) isTarget(target string, r launched.Report) bool {
 	return strings.TrimSuffix(r.Target[strings.LastIndexByte(r.Target, '/')+1:], siblingSuffix) == name
 }
 
-func reportIf(met bool, r launched.Report) *launched.Report {
+func reportIf(met bool, r report.Report) *report.Report {
 	if met {
 		return &r
 	}

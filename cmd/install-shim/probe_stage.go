@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
-	launched "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 )
 
 // A probeStage is where a probe has its files: a copy of the shim under the target's
@@ -107,8 +107,8 @@ type visit struct {
 }
 
 // launch starts the shim and returns what the helper found, and the report.
-func (s *probeStage) launch(ctx context.Context, v visit) ([]outcome, launched.Report, error) {
-	var r launched.Report
+func (s *probeStage) launch(ctx context.Context, v visit) ([]outcome, report.Report, error) {
+	var r report.Report
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	if err := os.Remove(s.report); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -165,23 +165,23 @@ func (s *probeStage) launch(ctx context.Context, v visit) ([]outcome, launched.R
 var errInterrupted = errors.New("interrupted")
 
 // lastReport reads the last line of a file of reports.
-func lastReport(path string) (launched.Report, error) {
+func lastReport(path string) (report.Report, error) {
 	all, err := allReports(path)
 	if err != nil {
-		return launched.Report{}, err
+		return report.Report{}, err
 	}
 	return all[len(all)-1], nil
 }
 
 // allReports reads a file of reports, of which there is at least one.
-func allReports(path string) ([]launched.Report, error) {
+func allReports(path string) ([]report.Report, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, bare(err)
 	}
-	var all []launched.Report
+	var all []report.Report
 	for line := range bytes.Lines(text) {
-		var r launched.Report
+		var r report.Report
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, err
 		}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A report is what status knows about one name. The keys are stable.
-type report struct {
+// A shadowed is what status knows about one name. The keys are stable.
+type shadowed struct {
 	Path  string `json:"path"`
 	Name  string `json:"name"`
 	Place string `json:"place"` // "dir", "in-place", or "" for no install
@@ -37,7 +37,7 @@ type report struct {
 	Version    string `json:"shim_version"`
 }
 
-// States of a report.
+// States of a name.
 const (
 	stateOK         = "ok"
 	stateBroken     = "broken"     // a shim that does not lead to its program
@@ -67,7 +67,7 @@ func (a *admin) status(args []string) error {
 	if everything {
 		dirs = a.pathDirs()
 	}
-	reports := []report{}
+	reports := []shadowed{}
 	seen := make(map[fileID]bool)
 	for _, given := range dirs {
 		p, err := absolute(given)
@@ -116,7 +116,7 @@ func (a *admin) status(args []string) error {
 // reportDirectory reports on all names of a directory. When everything on PATH
 // is looked at, a bare shim that lies there for the installer's use is none of
 // the answer.
-func (a *admin) reportDirectory(d *directory, everything bool, reports *[]report) error {
+func (a *admin) reportDirectory(d *directory, everything bool, reports *[]shadowed) error {
 	names, err := d.ours()
 	if err != nil {
 		if everything {
@@ -138,31 +138,31 @@ func (a *admin) reportDirectory(d *directory, everything bool, reports *[]report
 	return nil
 }
 
-func (a *admin) reportPath(given string) (report, error) {
+func (a *admin) reportPath(given string) (shadowed, error) {
 	p, err := absolute(given)
 	if err != nil {
-		return report{}, refused(given, "%w", bare(err))
+		return shadowed{}, refused(given, "%w", bare(err))
 	}
 	if st, err := os.Stat(p); err == nil && st.IsDir() {
-		return report{}, &usageError{"status", show(given) + " is a directory: use --dir"}
+		return shadowed{}, &usageError{"status", show(given) + " is a directory: use --dir"}
 	}
 	d, err := openDirectory(parent(p))
 	if err != nil {
-		return report{}, err
+		return shadowed{}, err
 	}
 	defer d.close()
 	s, err := d.inspect(path.Base(p))
 	if err != nil {
-		return report{}, err
+		return shadowed{}, err
 	}
 	if s.stage() == absent {
-		return report{}, refused(p, "%w", unix.ENOENT)
+		return shadowed{}, refused(p, "%w", unix.ENOENT)
 	}
 	return a.reportSite(s), nil
 }
 
-func (a *admin) reportSite(s *site) report {
-	r := report{Path: s.path(), Name: s.name, State: stateOK}
+func (a *admin) reportSite(s *site) shadowed {
+	r := shadowed{Path: s.path(), Name: s.name, State: stateOK}
 	for _, f := range a.findings(s.name) {
 		if r.PathFinds == "" {
 			r.PathFinds = f.path

@@ -8,10 +8,10 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/boot"
 )
 
-func (a *admin) printJSON(reports []report) error {
+func (a *admin) printJSON(reports []shadowed) error {
 	text, err := json.MarshalIndent(struct {
-		Version int      `json:"version"`
-		Shims   []report `json:"shims"`
+		Version int        `json:"version"`
+		Shims   []shadowed `json:"shims"`
 	}{1, reports}, "", "  ")
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func (a *admin) printJSON(reports []report) error {
 	return nil
 }
 
-func (a *admin) printTable(reports []report, everything bool) error {
+func (a *admin) printTable(reports []shadowed, everything bool) error {
 	if len(reports) == 0 {
 		if everything {
 			a.print("no shim on PATH\n")
@@ -53,7 +53,7 @@ func (a *admin) printTable(reports []report, everything bool) error {
 }
 
 // notes are what the table has no column for.
-func (r report) notes() []string {
+func (r shadowed) notes() []string {
 	var notes []string
 	if r.Problem != "" {
 		notes = append(notes, r.Problem)

@@ -30,7 +30,7 @@ func (pl *Plan) locateExposed(p *rules.Policy, t pathcheck.Tree) error {
 		if !at.loc.Exists {
 			return &rules.Error{Key: e.Key, Path: e.Path, Msg: "does not exist"}
 		}
-		pl.entries = append(pl.entries, at)
+		pl.exposedEntries = append(pl.exposedEntries, at)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (pl *Plan) locateExposed(p *rules.Policy, t pathcheck.Tree) error {
 // findExposed checks that each exposed location can be open while everything
 // hidden is closed.
 func (pl *Plan) findExposed(t pathcheck.Tree) error {
-	for _, e := range pl.entries {
+	for _, e := range pl.exposedEntries {
 		loc := e.loc
 		bad := func(format string, args ...any) error {
 			return &rules.Error{Key: e.Key, Path: e.Path, Msg: fmt.Sprintf(format, args...)}

@@ -74,7 +74,7 @@ func (pl *Plan) keepKernelMount(t pathcheck.Tree, point string) (bool, error) {
 		if err != nil || !own.Exists || own.Info.ID != loc.Info.ID || pl.closed(of) {
 			continue
 		}
-		pl.kernelMounts = append(pl.kernelMounts, Hidden{Key: kernelKey, Path: loc.Path, Alias: true, author: byPolicy, above: loc.Above})
+		pl.kernelMounts = append(pl.kernelMounts, Hidden{Key: kernelKey, Path: loc.Path, author: byPolicy, above: loc.Above})
 		pl.noteAbove(loc.Path)
 		return true, nil
 	}

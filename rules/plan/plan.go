@@ -54,12 +54,10 @@ type Plan struct {
 	// kernelMounts holds mounts of /proc and /sys themselves at other paths: see
 	// [Plan.keepKernelMount].
 	kernelMounts []Hidden
-	// entries are the policy's exposed entries, before they are checked; exposed
+	// exposedEntries are those of the policy, before they are checked; exposed
 	// holds the paths of Exposed.
-	entries []located
-	exposed map[string]bool
-	// resolved remembers where mount points and the layers of overlays really are.
-	resolved map[string]pathcheck.Location
+	exposedEntries []located
+	exposed        map[string]bool
 }
 
 // A Hidden is one location that the launch must not reach.
@@ -71,10 +69,6 @@ type Hidden struct {
 	// Exists and Info describe it at planning time.
 	Exists bool
 	Info   pathcheck.Info
-	// Alias is set when the policy does not name it: the same place, or a
-	// part of it, seen through another mount, or a mount that root must not
-	// reach.
-	Alias bool
 
 	author author
 	// above are the directories above it, "/" first.
@@ -184,19 +178,5 @@ func newPlan(l Launch) *Plan {
 		hidden:      map[string]int{},
 		aboveHidden: map[string]bool{},
 		exposed:     map[string]bool{},
-		resolved:    map[string]pathcheck.Location{},
 	}
-}
-
-// resolveOnce resolves a path once in a plan: mount points and the layers of
-// overlays are asked for with each hidden location.
-func (pl *Plan) resolveOnce(t pathcheck.Tree, path string) (pathcheck.Location, error) {
-	if loc, ok := pl.resolved[path]; ok {
-		return loc, nil
-	}
-	loc, err := pathcheck.Resolve(t, path)
-	if err == nil {
-		pl.resolved[path] = loc
-	}
-	return loc, err
 }

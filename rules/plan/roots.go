@@ -31,8 +31,8 @@ type Root struct {
 type candidate struct {
 	key  string
 	path string
-	from string // the variable that names it
-	make uint32
+	from string // the variable that names it, or ""
+	make uint32 // the mode with which it is made, or 0
 	// named, listed: see Root. dir is set for what must be a directory.
 	named, listed, dir bool
 
@@ -41,18 +41,15 @@ type candidate struct {
 	bad string
 }
 
+// A rootFinder finds the roots of one policy.
 type rootFinder struct {
 	policy   *rules.Policy
 	launch   Launch
 	tree     pathcheck.Tree
 	mounts   *pathcheck.MountIndex
-	list     []*candidate
+	list     []*candidate // resolved, in the order of collect
 	warnings []string
 	devices  []Root // once they were looked for
-}
-
-func newRootFinder(p *rules.Policy, l Launch, t pathcheck.Tree, mounts *pathcheck.MountIndex) *rootFinder {
-	return &rootFinder{policy: p, launch: l, tree: t, mounts: mounts}
 }
 
 func (f *rootFinder) resolve(path string) (pathcheck.Location, error) {
@@ -107,11 +104,11 @@ func (f *rootFinder) candidates() error {
 
 // findRoots fills in the plan's roots.
 func (pl *Plan) findRoots(p *rules.Policy, t pathcheck.Tree) error {
-	f := newRootFinder(p, pl.launch, t, pl.mounts)
+	f := &rootFinder{policy: p, launch: pl.launch, tree: t, mounts: pl.mounts}
 	if err := f.candidates(); err != nil {
 		return err
 	}
-	f.guard()
+	f.refuse()
 	pl.Warnings = append(pl.Warnings, f.warnings...)
 	for _, c := range f.list {
 		r, drop, err := f.root(c)

@@ -15,7 +15,7 @@ func TestDescribe(t *testing.T) {
 		Path: runner, Argv: byteSlices("a", "", "\xff"), Close: []int{0, 2},
 		Env: byteSlices("BOOT_TEST_STEP=describe", "HOME=/x", "GODEBUG=schedtrace=1"),
 	}
-	want := `argv=["a" "" "\xff"] execfn="` + runner + `" closed=[true false true] uid=` + strconv.Itoa(os.Getuid()) + ` none=false os.Args=["shim"] os.Environ=2` + "\n"
+	want := `argv=["a" "" "\xff"] execfn="` + runner + `" closed=[true false true] uid=` + strconv.Itoa(os.Getuid()) + ` none=false os.Args=["shim"] os.Environ=3` + "\n"
 	if got := finish(t, command(t, s)); got.Stdout != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}

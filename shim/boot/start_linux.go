@@ -30,7 +30,7 @@ var frame [frameWords]uintptr
 
 const (
 	frameWords = 106
-	frameAuxv  = 6
+	frameAuxv  = 7
 )
 
 // tls stands in for thread-local storage until the runtime has its own.
@@ -53,6 +53,10 @@ var (
 	// One processor: a launch is one thread's work, and waking idle ones for it
 	// takes a tenth of its time.
 	runtimeProcs = [...]byte{'G', 'O', 'M', 'A', 'X', 'P', 'R', 'O', 'C', 'S', '=', '1', 0}
+
+	// Keeps a package that comes with the logger from asking with an ioctl
+	// whether descriptor 1 is a terminal, before any code of ours runs.
+	runtimeNoColor = [...]byte{'N', 'O', '_', 'C', 'O', 'L', 'O', 'R', '=', '1', 0}
 
 	devNull = [...]byte{'/', 'd', 'e', 'v', '/', 'n', 'u', 'l', 'l', 0}
 	rootDir = [...]byte{'/', 0}
@@ -112,6 +116,7 @@ func fillFrame() {
 	frame[1] = uintptr(unsafe.Pointer(&runtimeName))
 	frame[3] = uintptr(unsafe.Pointer(&runtimeSettings))
 	frame[4] = uintptr(unsafe.Pointer(&runtimeProcs))
+	frame[5] = uintptr(unsafe.Pointer(&runtimeNoColor))
 	p := auxv
 	for i := frameAuxv; i+3 < frameWords && *(*uintptr)(p) != atNull; i += 2 {
 		frame[i] = *(*uintptr)(p)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 )
 
 // page returns a file of the module as text.
@@ -57,7 +57,7 @@ func TestReportKeys(t *testing.T) {
 	}
 	documented := tableKeys(table)
 	var keys []string
-	for f := range reflect.TypeFor[shim.Report]().Fields() {
+	for f := range reflect.TypeFor[report.Report]().Fields() {
 		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() {
 			keys = append(keys, key)
 		}
@@ -74,7 +74,7 @@ func TestReportExample(t *testing.T) {
 	for _, b := range blocks {
 		dec := json.NewDecoder(strings.NewReader(b[1]))
 		dec.DisallowUnknownFields()
-		var r shim.Report
+		var r report.Report
 		if err := dec.Decode(&r); err != nil {
 			t.Errorf("%v in\n%s", err, b[1])
 		}

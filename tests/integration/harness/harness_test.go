@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -166,7 +166,7 @@ func (w *world) check(t *testing.T, got []launched, rows []row, ways []string) {
 			if !l.SamePID || !l.SameParent || !l.SameEnv || !l.SameCwd || !l.VariableGone || !l.Outlived {
 				t.Errorf("not as it was started: %+v", l)
 			}
-			ofPID := func(r shim.Report) bool { return r.PID == l.PID }
+			ofPID := func(r report.Report) bool { return r.PID == l.PID }
 			if !l.Held {
 				if slices.ContainsFunc(reports, ofPID) {
 					t.Error("a launch without the variable has a report")
@@ -236,7 +236,7 @@ func (w *world) outcomes(t *testing.T, l launched, rows []row, connect string) {
 
 // announced returns what becomes of a connection to a unix socket at a hidden path,
 // by the report: Landlock denies it from ABI 9 on.
-func announced(t *testing.T, r shim.Report) string {
+func announced(t *testing.T, r report.Report) string {
 	t.Helper()
 	enforced, gaps := launch.Enforced(r, "unix-socket"), launch.NotEnforced(r, "unix-socket")
 	if r.Landlock == nil || enforced != (r.Landlock.ABI >= 9) {
@@ -253,7 +253,7 @@ func announced(t *testing.T, r shim.Report) string {
 }
 
 // written compares the report and the log's line of a launch with what it was.
-func (w *world) written(t *testing.T, l launched, r shim.Report, lines []launch.LogLine) {
+func (w *world) written(t *testing.T, l launched, r report.Report, lines []launch.LogLine) {
 	t.Helper()
 	exposed := w.all([]string{"$R/durable-sessions/" + l.Session, "$R/opencode/" + l.Session, "$I/data/provider-traces/" + l.Session})
 	if r.Outcome != "exec" || r.Mechanism != "landlock" || r.Error != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -83,7 +83,7 @@ func TestDevicesOfDisksAndMemoryAreDenied(t *testing.T) {
 			if mode == "free" {
 				out = w.free(t, tries...)
 			} else {
-				var r shim.Report
+				var r report.Report
 				out, r = w.held(t, `{"version":1,"capabilities":"`+mode+`","hidden":["$W/secret"]}`, tries...)
 				frozen, as = r.Frozen, want[1]
 			}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -141,7 +141,7 @@ func TestRootDoesNotReachTheHidden(t *testing.T) {
 		{"umount", "$W/work/debug", "", ok, eperm, eperm, eperm},
 		{"mount", "$W/work/debug", "tmpfs", ok, eperm, eperm, eperm},
 	}
-	results := func(t *testing.T, mode int) ([]result, *shim.Report, []try) {
+	results := func(t *testing.T, mode int) ([]result, *report.Report, []try) {
 		privateMounts(t)
 		w := newWorld(t, launch.Root)
 		d := newDisk(t, w)

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -149,7 +149,7 @@ func (w *world) free(t *testing.T, tries ...try) []result {
 }
 
 // held makes the tries under a policy and returns the launch's report too.
-func (w *world) held(t *testing.T, policy string, tries ...try) ([]result, shim.Report) {
+func (w *world) held(t *testing.T, policy string, tries ...try) ([]result, report.Report) {
 	t.Helper()
 	r := w.command(t, w.policy(t, policy), tries).Run(t)
 	out := w.results(t, r, len(tries))
@@ -169,7 +169,7 @@ func (w *world) results(t *testing.T, r launch.Result, want int) []result {
 }
 
 // report returns the last launch's report.
-func (w *world) report(t *testing.T) shim.Report {
+func (w *world) report(t *testing.T) report.Report {
 	t.Helper()
 	rs := launch.Reports(t, w.at("$W/report/r"))
 	if len(rs) == 0 {
@@ -210,7 +210,7 @@ const (
 
 // table makes the rows twice, each time in a new world: without a policy and
 // with one. The launch's report comes back.
-func table(t *testing.T, u launch.User, policy string, prepare func(t *testing.T, w *world), rows []row) shim.Report {
+func table(t *testing.T, u launch.User, policy string, prepare func(t *testing.T, w *world), rows []row) report.Report {
 	t.Helper()
 	tries := make([]try, len(rows))
 	for i, r := range rows {
@@ -236,7 +236,7 @@ func table(t *testing.T, u launch.User, policy string, prepare func(t *testing.T
 }
 
 // limits returns the reasons that a report gives for what.
-func limits(r shim.Report, what string) []string {
+func limits(r report.Report, what string) []string {
 	var out []string
 	for _, g := range r.NotEnforced {
 		if g.What == what {
@@ -247,7 +247,7 @@ func limits(r shim.Report, what string) []string {
 }
 
 // wantLimit asserts that the report names a limit.
-func wantLimit(t *testing.T, r shim.Report, what string) {
+func wantLimit(t *testing.T, r report.Report, what string) {
 	t.Helper()
 	for _, kind := range launch.NotEnforced(r, what) {
 		if kind == "limit" {

@@ -9,6 +9,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -23,7 +24,7 @@ func TestExplainSaysOfProcWhatALaunchDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := shim.Explain(p, load.Source{}, "/bin/true", &shim.Start{Argv: []string{"true"}, Envp: launch.DefaultEnv, ExecFn: "/bin/true"})
+		x, err := shim.Explain(p, load.Source{}, "/bin/true", &shim.Call{Argv: []string{"true"}, Envp: launch.DefaultEnv, ExecFn: "/bin/true"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,7 @@ func TestExplainSaysOfProcWhatALaunchDoes(t *testing.T) {
 	}
 }
 
-func ofProc(r shim.Report) map[string]string {
+func ofProc(r report.Report) map[string]string {
 	out := map[string]string{}
 	for _, e := range r.Enforced {
 		if e.What == "proc" || e.What == "proc-visibility" {

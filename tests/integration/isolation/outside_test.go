@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -280,7 +280,7 @@ func TestProcessesOutsideAreNotReached(t *testing.T) {
 }
 
 // check compares what a report says with what the columns of outcomes expect.
-func check(t *testing.T, r shim.Report, column int) {
+func check(t *testing.T, r report.Report, column int) {
 	t.Helper()
 	want := [4]string{
 		"abstract-unix/landlock capabilities/capabilities proc/landlock signals/landlock tty/seccomp",

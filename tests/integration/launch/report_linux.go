@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 )
 
 // Reports reads the launch reports in a file, one a line, in their order. A
 // file that does not exist has none. Every line must be a whole report without
 // unknown keys.
-func Reports(tb testing.TB, path string) []shim.Report {
+func Reports(tb testing.TB, path string) []report.Report {
 	tb.Helper()
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,16 +29,16 @@ func Reports(tb testing.TB, path string) []shim.Report {
 }
 
 // ParseReports is [Reports] for text that was read elsewhere.
-func ParseReports(tb testing.TB, text string) []shim.Report {
+func ParseReports(tb testing.TB, text string) []report.Report {
 	tb.Helper()
-	var out []shim.Report
+	var out []report.Report
 	for line := range strings.Lines(text) {
 		if !strings.HasSuffix(line, "\n") {
 			tb.Errorf("a report without a newline: %q", line)
 		}
 		dec := json.NewDecoder(bytes.NewReader([]byte(line)))
 		dec.DisallowUnknownFields()
-		var r shim.Report
+		var r report.Report
 		if err := dec.Decode(&r); err != nil {
 			tb.Fatalf("report %q: %v", line, err)
 		}
@@ -48,7 +48,7 @@ func ParseReports(tb testing.TB, text string) []shim.Report {
 }
 
 // Report reads the only launch report in a file.
-func Report(tb testing.TB, path string) shim.Report {
+func Report(tb testing.TB, path string) report.Report {
 	tb.Helper()
 	rs := Reports(tb, path)
 	if len(rs) != 1 {
@@ -58,7 +58,7 @@ func Report(tb testing.TB, path string) shim.Report {
 }
 
 // Enforced reports whether a report says that what is enforced.
-func Enforced(r shim.Report, what string) bool {
+func Enforced(r report.Report, what string) bool {
 	for _, e := range r.Enforced {
 		if e.What == what {
 			return true
@@ -69,7 +69,7 @@ func Enforced(r shim.Report, what string) bool {
 
 // NotEnforced returns the limits and failures of that name, in one of "limit"
 // or "failure" each, in the report's order.
-func NotEnforced(r shim.Report, what string) []string {
+func NotEnforced(r report.Report, what string) []string {
 	var out []string
 	for _, g := range r.NotEnforced {
 		switch {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -17,14 +17,14 @@ import (
 type client struct {
 	user   launch.User
 	sh     string
-	report string
+	out    string
 	setup  *launch.Setup
 }
 
 func newClient(t *testing.T, u launch.User) *client {
 	t.Helper()
 	dir := u.Dir(t)
-	return &client{user: u, sh: launch.Install(t, dir, "sh", launch.Record{Real: "/bin/sh"}), report: filepath.Join(dir, "report")}
+	return &client{user: u, sh: launch.Install(t, dir, "sh", launch.Record{Real: "/bin/sh"}), out: filepath.Join(dir, "report")}
 }
 
 // does returns what the sender says of one operation, under network of a policy
@@ -34,7 +34,7 @@ func (c *client) does(t *testing.T, operation string, port int, network any) str
 	cmd := launch.Shell(c.sh, `exec "$1" "$2" token "$3" 0 -`, sender(t), operation, strconv.Itoa(port))
 	cmd.User, cmd.Setup = c.user, c.setup
 	if network != nil {
-		cmd.Policy = map[string]any{"version": 1, "required": false, "network": network, "report": c.report}
+		cmd.Policy = map[string]any{"version": 1, "required": false, "network": network, "report": c.out}
 	}
 	r := cmd.Run(t)
 	if r.Code != 0 {
@@ -43,9 +43,9 @@ func (c *client) does(t *testing.T, operation string, port int, network any) str
 	return strings.TrimSpace(r.Stdout)
 }
 
-func (c *client) reported(t *testing.T) shim.Report {
+func (c *client) reported(t *testing.T) report.Report {
 	t.Helper()
-	rs := launch.Reports(t, c.report)
+	rs := launch.Reports(t, c.out)
 	if len(rs) == 0 {
 		t.Fatal("no report")
 	}

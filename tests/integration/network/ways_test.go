@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch/ring"
 )
@@ -310,7 +310,7 @@ func TestReportSaysWhatIsInForce(t *testing.T) {
 	r := newRecorder(t)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := u.Dir(t)
-		run := func(network any) shim.Report {
+		run := func(network any) report.Report {
 			t.Helper()
 			sh := launch.Install(t, dir, "sh", launch.Record{Real: "/bin/sh"})
 			path := filepath.Join(dir, "report")

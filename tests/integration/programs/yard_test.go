@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -86,7 +86,7 @@ func (y *yard) free(t *testing.T, script string) outcome {
 }
 
 // held runs a script with the shim in the place of bash, and p hidden.
-func (y *yard) held(t *testing.T, script string, p place) (outcome, shim.Report) {
+func (y *yard) held(t *testing.T, script string, p place) (outcome, report.Report) {
 	t.Helper()
 	r := y.launch(t, script, map[string]any{"hidden": []string{y.at(p.hidden)}, "frozen": "allow"})
 	return y.outcome(r), launch.Report(t, y.at("report/r"))

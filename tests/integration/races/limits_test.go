@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -119,7 +119,7 @@ func TestRulesOnInodesAreALimit(t *testing.T) {
 }
 
 // listed checks that the report has the limits.
-func listed(t *testing.T, name string, reports []shim.Report) {
+func listed(t *testing.T, name string, reports []report.Report) {
 	t.Helper()
 	if len(reports) != 1 {
 		t.Errorf("%s: %d reports", name, len(reports))

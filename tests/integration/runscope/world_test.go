@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -146,7 +146,7 @@ func (w *world) text() string {
 }
 
 // held makes the tries under the policy.
-func (w *world) held(t *testing.T, args []string, tries ...try) ([]result, shim.Report) {
+func (w *world) held(t *testing.T, args []string, tries ...try) ([]result, report.Report) {
 	t.Helper()
 	r := w.command(t, w.text(), args, tries).Run(t)
 	return results(t, r, len(tries)), w.report(t)
@@ -167,7 +167,7 @@ func results(t *testing.T, r launch.Result, want int) []result {
 	return out
 }
 
-func (w *world) report(t *testing.T) shim.Report {
+func (w *world) report(t *testing.T) report.Report {
 	t.Helper()
 	rs := launch.Reports(t, w.at("$W/report/r"))
 	if len(rs) == 0 {
@@ -202,7 +202,7 @@ type row struct {
 
 // table makes the rows under the policy, and without one afterwards in a world
 // of its own, which the same policy has prepared.
-func table(t *testing.T, u launch.User, args []string, rows []row, prepare func(*testing.T, *world)) shim.Report {
+func table(t *testing.T, u launch.User, args []string, rows []row, prepare func(*testing.T, *world)) report.Report {
 	t.Helper()
 	worlds := [2]*world{newWorld(t, u), newWorld(t, u)}
 	tries := make([]try, len(rows))
@@ -229,7 +229,7 @@ func table(t *testing.T, u launch.User, args []string, rows []row, prepare func(
 }
 
 // exposed asserts which places the launch opened.
-func (w *world) exposed(t *testing.T, r shim.Report, want ...string) {
+func (w *world) exposed(t *testing.T, r report.Report, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(w.all(want), append([]string{}, r.Exposed...)); diff != "" {
 		t.Errorf("exposed (-want +got)\n%s", diff)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/report"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -101,7 +101,7 @@ func (p *place) run(t *testing.T, policy m, script string) launch.Result {
 }
 
 // report returns the last report.
-func (p *place) report(t *testing.T) shim.Report {
+func (p *place) report(t *testing.T) report.Report {
 	t.Helper()
 	rs := launch.Reports(t, p.reports)
 	if len(rs) == 0 {

@@ -1,0 +1,256 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
+)
+
+// EnterProc puts this thread into a mount namespace of its own with a /proc that
+// shows only the processes that it may trace, which in a Landlock domain are those of
+// the domain, and returns k with how that went. The old /proc stays where anything
+// of it cannot be carried over: a container's masks stand there.
+//
+// It comes before everything that looks at mounts. What is mounted outside
+// later still arrives inside, nothing inside gets out.
+func EnterProc(p *rules.Policy, k rules.Kernel) rules.Kernel { return withProc(p, k, privateProc) }
+
+// ForeseeProc is EnterProc as far as it is known without doing it.
+func ForeseeProc(p *rules.Policy, k rules.Kernel) rules.Kernel {
+	return withProc(p, k, func() (elsewhere string, err error) {
+		table, err := planner.MountTable()
+		if err == nil {
+			_, _, elsewhere, err = findProc(table)
+		}
+		return elsewhere, err
+	})
+}
+
+func withProc(p *rules.Policy, k rules.Kernel, enter func() (elsewhere string, err error)) rules.Kernel {
+	if !p.Isolate.Has(rules.IsolateProc) {
+		return k
+	}
+	c, err := readCapabilities()
+	if err != nil {
+		k.ProcCapabilities, k.NoPrivateProc = true, err.Error()
+		return k
+	}
+	k.ProcCapabilities = p.Capabilities == rules.CapabilitiesKeep && c.seeProcesses()
+	switch {
+	case k.ABI == 0:
+		k.NoPrivateProc = "Landlock is not available: " + k.Unavailable
+	case c.effective&(1<<unix.CAP_SYS_ADMIN) == 0:
+		k.NoPrivateProc = "it needs CAP_SYS_ADMIN"
+	default:
+		if k.ProcElsewhere, err = enter(); err != nil {
+			k.NoPrivateProc = err.Error()
+		}
+		k.PrivateProc = err == nil
+	}
+	return k
+}
+
+// maxSubmounts bounds the descriptors that are open while /proc is replaced.
+const maxSubmounts = 40
+
+// privateProc mounts the new /proc. After an error the old one is in place,
+// perhaps in a mount namespace of its own. It returns the place of another proc
+// file system, or "".
+func privateProc() (elsewhere string, err error) {
+	// The new one will show this process's pid namespace.
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(unix.Getpid()) {
+		return "", errors.New("/proc is missing or belongs to another pid namespace")
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return "", fmt.Errorf("unshare: %w", err)
+	}
+	// Before anything is mounted, or it would be mounted outside, too.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return "", fmt.Errorf("take / out of the propagation of mounts: %w", err)
+	}
+	table, err := planner.MountTable()
+	if err != nil {
+		return "", err
+	}
+	old, subs, elsewhere, err := findProc(table)
+	if err != nil {
+		return "", err
+	}
+	carried := make([]int, 0, len(subs))
+	defer func() {
+		for _, fd := range carried {
+			unix.Close(fd)
+		}
+	}()
+	for _, s := range subs {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, s.Point,
+			unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+		if err != nil {
+			return "", fmt.Errorf("carry over %q: %w", s.Point, err)
+		}
+		carried = append(carried, fd)
+	}
+	fresh, err := newProc(old)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fresh)
+	if err := attach(fresh, "/proc"); err != nil {
+		return "", fmt.Errorf("mount on /proc: %w", err)
+	}
+	err = func() error {
+		for i, s := range subs {
+			if err := attach(carried[i], s.Point); err != nil {
+				return fmt.Errorf("carry over %q: %w", s.Point, err)
+			}
+		}
+		return reenter()
+	}()
+	if err != nil {
+		if undo := unix.Unmount("/proc", unix.MNT_DETACH); undo != nil {
+			return "", fmt.Errorf("%w, and the old /proc is covered: %w", err, undo)
+		}
+		return "", err
+	}
+	return elsewhere, nil
+}
+
+// findProc returns the mount that /proc shows, what is mounted directly on it,
+// and the place of another proc file system, or "".
+func findProc(table pathcheck.Mounts) (old pathcheck.Mount, subs pathcheck.Mounts, elsewhere string, err error) {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, "/proc", unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st); err != nil {
+		return old, nil, "", fmt.Errorf("statx: %w", err)
+	}
+	seen := map[string]bool{}
+	for _, m := range table {
+		switch {
+		case st.Mask&unix.STATX_MNT_ID != 0 && uint64(m.ID) == st.Mnt_id:
+			old = m
+		case m.FSType == "proc" && !pathcheck.Within("/proc", m.Point):
+			elsewhere = m.Point
+		}
+	}
+	if old.FSType != "proc" || old.Root != "/" || old.Point != "/proc" {
+		return old, nil, "", errors.New("/proc is not the mount point of a whole proc file system")
+	}
+	for _, m := range table {
+		// Of mounts on one place the last is seen, and carries what stands on it.
+		if m.Parent == old.ID && !seen[m.Point] {
+			seen[m.Point] = true
+			subs = append(subs, m)
+		}
+	}
+	if len(subs) > maxSubmounts {
+		return old, nil, "", fmt.Errorf("%d file systems are mounted on /proc", len(subs))
+	}
+	return old, subs, elsewhere, nil
+}
+
+// newProc makes a detached mount of a new proc file system with the options of
+// the old one.
+func newProc(old pathcheck.Mount) (int, error) {
+	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("fsopen: %w", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigSetString(fs, "source", old.Source); err != nil {
+		return -1, fmt.Errorf("fsconfig source: %w", err)
+	}
+	for opt := range strings.SplitSeq(old.Super, ",") {
+		name, value, _ := strings.Cut(opt, "=")
+		switch name {
+		case "gid", "subset":
+			err = unix.FsconfigSetString(fs, name, value)
+		case "ro":
+			err = unix.FsconfigSetFlag(fs, name)
+		case "rw", "hidepid", "seclabel":
+		default:
+			err = errors.ErrUnsupported
+		}
+		if err != nil {
+			return -1, fmt.Errorf("carry over the option %q of /proc: %w", opt, err)
+		}
+	}
+	if err := unix.FsconfigSetString(fs, "hidepid", "ptraceable"); err != nil {
+		return -1, fmt.Errorf("fsconfig hidepid: %w", err)
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, fmt.Errorf("fsconfig: %w", err)
+	}
+	attributes := 0
+	for opt := range strings.SplitSeq(old.Options, ",") {
+		attributes |= mountAttribute(opt)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes)
+	if err != nil {
+		return -1, fmt.Errorf("fsmount: %w", err)
+	}
+	return fd, nil
+}
+
+// mountAttribute returns the attribute of an option of a mount that takes
+// something away; 0 for every other option.
+func mountAttribute(opt string) int {
+	switch opt {
+	case "ro":
+		return unix.MOUNT_ATTR_RDONLY
+	case "nosuid":
+		return unix.MOUNT_ATTR_NOSUID
+	case "nodev":
+		return unix.MOUNT_ATTR_NODEV
+	case "noexec":
+		return unix.MOUNT_ATTR_NOEXEC
+	case "noatime":
+		return unix.MOUNT_ATTR_NOATIME
+	case "nodiratime":
+		return unix.MOUNT_ATTR_NODIRATIME
+	case "nosymfollow":
+		return unix.MOUNT_ATTR_NOSYMFOLLOW
+	}
+	return 0
+}
+
+func attach(mount int, path string) error {
+	return unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// reenter goes to the current directory by its path, if it is one of the old
+// /proc.
+func reenter() error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(".", &fs); err == nil && fs.Type != unix.PROC_SUPER_MAGIC {
+		return nil
+	}
+	dir, err := unix.Getwd()
+	if err == nil {
+		err = unix.Chdir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("go to the current directory again: %w", err)
+	}
+	return nil
+}
+
+// launcherClosed tries to read the environment of the launcher, which is outside.
+func launcherClosed() error {
+	fd, err := openOnce(unix.AT_FDCWD, launcherProc()+"/environ", pathcheck.Regular)
+	return denied(fd, err, "the environment of the launcher can be read", unix.EACCES, unix.EPERM, unix.ENOENT)
+}
+
+// launcherHidden tries to see that there is one.
+func launcherHidden() error {
+	err := unix.Stat(launcherProc(), &unix.Stat_t{})
+	return denied(-1, err, "the launcher can be seen in /proc", unix.EACCES, unix.EPERM, unix.ENOENT)
+}
+
+func launcherProc() string { return "/proc/" + strconv.Itoa(unix.Getppid()) }
