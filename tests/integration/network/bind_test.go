@@ -15,10 +15,10 @@ import (
 
 // A client is a shim for the shell that starts the sender.
 type client struct {
-	user   launch.User
-	sh     string
-	out    string
-	setup  *launch.Setup
+	user  launch.User
+	sh    string
+	out   string
+	setup *launch.Setup
 }
 
 func newClient(t *testing.T, u launch.User) *client {
