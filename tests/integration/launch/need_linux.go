@@ -45,6 +45,12 @@ func Program(name string) Feature {
 	return Feature{"the program " + name, func() error { _, err := exec.LookPath(name); return err }}
 }
 
+// Works is the feature of a program that does something in the environment of the
+// tests: rustup's cargo needs the HOME that it was installed in.
+func Works(name string, args ...string) Feature {
+	return Feature{"a working " + name, func() error { return exec.Command(name, args...).Run() }}
+}
+
 // OpenFiles is the feature of a limit of open files that lets a launch have n.
 func OpenFiles(n uint64) Feature {
 	return Feature{fmt.Sprintf("%d open files", n), func() error {

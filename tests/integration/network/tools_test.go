@@ -56,6 +56,9 @@ python3 pool.py`},
 				if row.rootOnly && u.UID != os.Getuid() {
 					t.Skipf("%s is installed for the user who runs the tests only", row.program)
 				}
+				if row.rootOnly {
+					launch.Need(t, launch.Works(row.program, "--version"))
+				}
 				program, err := exec.LookPath(row.program)
 				if err != nil {
 					t.Fatal(err)
