@@ -28,6 +28,10 @@ func TestAssessConfinement(t *testing.T) {
 		{"ports", ports, rules.Kernel{ABI: 4}, "connect-tcp/landlock bind-tcp/landlock udp/seccomp other-sockets/seccomp network-services? listen?"},
 		{"ports, old Landlock", ports, rules.Kernel{ABI: 3}, "connect-tcp! bind-tcp! udp/seccomp other-sockets/seccomp network-services? listen?"},
 		{"udp only", `"network":{"udp":"deny"}`, rules.Kernel{ABI: 3}, "udp/seccomp other-sockets/seccomp network-services?"},
+		{"ports, no seccomp", ports, rules.Kernel{ABI: 4, NoSeccomp: "x"}, "connect-tcp/landlock bind-tcp/landlock udp! other-sockets! network-services? listen?"},
+		{"workspace", `"scope":"workspace"`, rules.Kernel{ABI: 3}, "writes/landlock metadata-changes?"},
+		{"workspace, old", `"scope":"workspace"`, rules.Kernel{ABI: 2}, "writes! metadata-changes?"},
+		{"command check", `"scope":"workspace","commandCheck":"deny"`, rules.Kernel{ABI: 3}, "writes/landlock metadata-changes? command?"},
 		{"signals", `"isolate":["signals"]`, rules.Kernel{ABI: 6, Errata: 7}, "signals/landlock process-limits?"},
 		{"signals, no correction", `"isolate":["signals"]`, rules.Kernel{ABI: 6, Errata: 1}, "signals! process-limits?"},
 		{"signals, old", `"isolate":["signals"]`, rules.Kernel{ABI: 5, Errata: 7}, "signals! process-limits?"},
@@ -35,6 +39,7 @@ func TestAssessConfinement(t *testing.T) {
 		{"abstract, old", `"isolate":["abstract-unix"]`, rules.Kernel{ABI: 5}, "abstract-unix!"},
 		{"unix", `"isolate":["unix-sockets"]`, rules.Kernel{ABI: 7}, "unix-sockets/seccomp unix-sockets-by-path?"},
 		{"unix, new", `"isolate":["unix-sockets"]`, rules.Kernel{ABI: 9}, "unix-sockets/seccomp unix-sockets-by-path/landlock"},
+		{"unix, no seccomp", `"isolate":["unix-sockets"]`, rules.Kernel{ABI: 9, NoSeccomp: "x"}, "unix-sockets! unix-sockets-by-path/landlock"},
 		{"tty", `"isolate":["tty"]`, rules.Kernel{}, "tty/seccomp terminal?"},
 		{"tty, no seccomp", `"isolate":["tty"]`, rules.Kernel{ABI: 7, NoSeccomp: "x"}, "tty! terminal?"},
 		{"proc", proc, private, "proc/landlock proc-visibility/mount-namespace"},
@@ -88,5 +93,18 @@ func TestLose(t *testing.T) {
 	}
 	if len(gaps) != 2 || gaps[0].Why != "why" || gaps[1].What != "proc-visibility" {
 		t.Errorf("gaps: %v", gaps)
+	}
+}
+
+// The signal scope is used only where it does not separate the threads of one
+// process.
+func TestHasSignalScope(t *testing.T) {
+	for _, row := range []struct {
+		abi, errata int
+		want        bool
+	}{{6, 2, true}, {7, 7, true}, {6, 0, false}, {6, 1, false}, {5, 7, false}, {0, 7, false}} {
+		if got := (rules.Kernel{ABI: row.abi, Errata: row.errata}).HasSignalScope(); got != row.want {
+			t.Errorf("ABI %d, errata %d: %v", row.abi, row.errata, got)
+		}
 	}
 }
