@@ -10,7 +10,7 @@ import (
 
 // Who may replace a symbolic link by which a policy hides or exposes something
 // chooses what the next launch hides and exposes. The report says so.
-func TestLinksThatTheProgramCanReplace(t *testing.T) {
+func TestReplaceableLinksAreReported(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		const policy = `{"version":1,"hidden":["$W/secret","$W/work/hide"],"exposed":["$W/work/own"]}`
@@ -53,7 +53,7 @@ func TestLinksThatTheProgramCanReplace(t *testing.T) {
 }
 
 // In scope workspace, what is exposed can be written, and such a link is an error.
-func TestLinksInTheWorkspaceAreRefused(t *testing.T) {
+func TestReplaceableLinksInTheWorkspaceAreRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -71,7 +71,7 @@ func TestLinksInTheWorkspaceAreRefused(t *testing.T) {
 
 // A policy file that belongs to another user can still be replaced in a
 // directory of one's own.
-func TestPolicyFileThatTheProgramCanReplace(t *testing.T) {
+func TestReplaceablePolicyFileIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	w := newWorld(t, launch.Nobody)
 	file := w.at("$W/work/policy")
