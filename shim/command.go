@@ -4,7 +4,6 @@ package shim
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
@@ -22,16 +21,16 @@ func (l *launch) checkCommand(pl *rules.Plan) error {
 	if !l.policy.ChecksCommand() {
 		return nil
 	}
-	shell, text, err := shellCommand(l.target.name, absolute(cwd(), l.target.path), l.start.Argv)
+	text, ok, err := shellCommand(l.target.name, absolute(cwd(), l.target.path), l.start.Argv)
 	switch {
 	case err != nil:
 		return fail("command", err)
-	case shell == "":
+	case !ok:
 		l.unchecked("the program is no shell that was given a command string")
 		return nil
 	}
 	var lost scarcity
-	result, err := command.Check(text, l.commandOptions(shell, pl, &lost))
+	result, err := command.Check(text, l.commandOptions(pl, &lost))
 	switch {
 	case lost.err != nil:
 		return fail("command", lost.err)
@@ -50,13 +49,13 @@ func (l *launch) unchecked(why string) {
 	l.report.NotEnforced = append(l.report.NotEnforced, rules.Gap{What: "command", Why: why, Limit: true})
 }
 
-// shellCommand returns the command string of a target that is a shell, and the
-// name of the shell that will read it, "" if it is none. The name by which the
-// program was called may be sh where the file is that of another shell.
-func shellCommand(name, path string, argv []string) (shell, text string, err error) {
+// shellCommand returns the command string of a target that is a shell; ok is false
+// if it is none. The name by which the program was called may be sh where the file
+// is that of another shell.
+func shellCommand(name, path string, argv []string) (text string, ok bool, err error) {
 	loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
 	if err != nil {
-		return "", "", fmt.Errorf("%q: %w", path, err)
+		return "", false, fmt.Errorf("%q: %w", path, err)
 	}
 	file := base(loc.Path)
 	names := []string{file, name, base(path)}
@@ -64,11 +63,11 @@ func shellCommand(name, path string, argv []string) (shell, text string, err err
 		names = []string{applet(argv)}
 	}
 	for _, name := range names {
-		if text, ok := command.ShellCommand(argv, name); ok {
-			return name, text, nil
+		if i, ok := command.ShellCommand(argv, name); ok {
+			return argv[i], true, nil
 		}
 	}
-	return "", "", nil
+	return "", false, nil
 }
 
 // applet returns the name under which busybox finds its shell in argv. Its sh
@@ -88,14 +87,12 @@ func applet(argv []string) string {
 }
 
 // commandOptions notes in lost what the check would take for an answer.
-func (l *launch) commandOptions(shell string, pl *rules.Plan, lost *scarcity) command.Options {
+func (l *launch) commandOptions(pl *rules.Plan, lost *scarcity) command.Options {
 	here := cwd()
-	lookup := func(name string) (string, bool) { return getenv(l.env, name) }
-	home, _ := lookup("HOME")
 	o := command.Options{
 		Scope: string(l.policy.Scope), Network: command.NetworkAllow,
-		Dir: here, Home: absolute(here, home), Shell: shell,
-		HomeOf: homeOf, Lookup: lookup,
+		Workspace: l.policy.Workspace, Dir: here,
+		Lookup: func(name string) (string, bool) { return getenv(l.env, name) },
 		Resolve: func(path string) (string, error) {
 			loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
 			lost.note(err)
@@ -105,12 +102,12 @@ func (l *launch) commandOptions(shell string, pl *rules.Plan, lost *scarcity) co
 	if l.policy.Network.Mode == rules.NetworkDeny {
 		o.Network = command.NetworkDeny
 	}
+	// One that is hidden is no root of the plan; the texts still name it.
+	if o.Workspace == "" {
+		o.Workspace = here
+	}
 	if pl == nil {
 		return o
-	}
-	// One that is hidden is no root of the plan; the texts still name it.
-	if o.Workspace = l.policy.Workspace; o.Workspace == "" {
-		o.Workspace = here
 	}
 	for _, r := range pl.Roots {
 		switch {
@@ -124,24 +121,4 @@ func (l *launch) commandOptions(shell string, pl *rules.Plan, lost *scarcity) co
 		o.Roots = append(o.Roots, x.Path)
 	}
 	return o
-}
-
-// homeOf looks a user up in /etc/passwd (passwd(5)). Accounts from elsewhere
-// are not known.
-func homeOf(user string) (string, bool) {
-	data, err := os.ReadFile("/etc/passwd")
-	if err != nil {
-		return "", false
-	}
-	return homeIn(string(data), user)
-}
-
-func homeIn(passwd, user string) (string, bool) {
-	for line := range strings.Lines(passwd) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), ":")
-		if len(f) == 7 && f[0] == user && strings.HasPrefix(f[5], "/") {
-			return f[5], true
-		}
-	}
-	return "", false
 }

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/user"
-	"path"
 	"path/filepath"
 	"text/tabwriter"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/command"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
@@ -27,7 +26,6 @@ standard input.
   --root DIR       one more allowed root; may be given more than once
   --scope SCOPE    workspace (default), local or unrestricted
   --network MODE   allow (default) or deny: refuse words like curl and nc
-  --shell NAME     the shell that will read it (default: bash)
   --json           one JSON object
 
 Exit codes: 0 nothing is refused, 1 the command is refused, 2 wrong usage.
@@ -48,7 +46,6 @@ func (a *admin) checkCommand(args []string) error {
 	f.StringVar(&workspace, "workspace", "", "")
 	f.StringVar(&o.Scope, "scope", command.ScopeWorkspace, "")
 	f.StringVar(&o.Network, "network", command.NetworkAllow, "")
-	f.StringVar(&o.Shell, "shell", "", "")
 	f.BoolVar(&asJSON, "json", false, "")
 	f.Func("root", "", func(s string) error { roots = append(roots, s); return nil })
 	rest, err := parse(f, args)
@@ -83,28 +80,23 @@ func (a *admin) checkCommand(args []string) error {
 	if o.Workspace, err = realDir(workspace); err != nil {
 		return refused(workspace, "%w", bare(err))
 	}
+	o.Dir = o.Workspace
 	for _, r := range roots {
 		if r, err = realDir(r); err != nil {
 			return refused(r, "%w", bare(err))
 		}
 		o.Roots = append(o.Roots, r)
 	}
-	if home := a.getenv("HOME"); path.IsAbs(home) {
-		o.Home = home
-	}
-	o.HomeOf = func(name string) (string, bool) {
-		u, err := user.Lookup(name)
-		if err != nil {
-			return "", false
-		}
-		return u.HomeDir, true
-	}
 	o.Lookup = func(name string) (string, bool) {
 		v := a.getenv(name)
 		return v, v != ""
 	}
+	o.Resolve = func(path string) (string, error) {
+		loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
+		return loc.Path, err
+	}
 	result, err := command.Check(text, o)
-	if errors.Is(err, command.ErrScope) || errors.Is(err, command.ErrNetwork) {
+	if violation := command.Violation(""); err != nil && !errors.As(err, &violation) {
 		return &usageError{"check-command", err.Error()}
 	}
 	return a.printChecked(result, err, asJSON)
@@ -161,7 +153,7 @@ func (a *admin) printChecked(r command.Result, violation error, asJSON bool) err
 			out.Violation = violation.Error()
 		}
 		for _, n := range r.Paths {
-			out.Paths = append(out.Paths, named{n.Text, n.Path, n.Use.String(), n.Pos, n.Outside})
+			out.Paths = append(out.Paths, named{n.Text, n.Path, string(n.Use), n.Pos, n.Outside})
 		}
 		for _, o := range r.Opaque {
 			out.Opaque = append(out.Opaque, opaque{o.Text, o.Why, o.Pos})
