@@ -2,6 +2,7 @@
 //
 //	attempt list                   all attempts, as JSON
 //	attempt outside WORLD          be the process outside of the world in this file
+//	attempt change WHAT PATH       change an attribute
 //	attempt run WORLD PROMISE...   try what would break one of the promises
 //
 // It prints a line for each attempt: its name, a tab, and ESCAPED, or "denied"
@@ -97,6 +98,8 @@ func command(args []string) error {
 	case len(args) == 1 && args[0] == "privileged":
 		fmt.Println(privileged())
 		return nil
+	case len(args) == 3 && args[0] == "change":
+		return change(args[1], args[2])
 	case len(args) < 2:
 		return errors.New("usage")
 	}
