@@ -18,21 +18,27 @@ type attribute struct {
 	change string // of the program's "change" command
 	path   string
 	hidden bool // it is on the way to what is hidden
+	// by is another name of the path for the launch that changes it, "" for none.
+	by string
 }
 
 // attributes are those that decide whether the shim is found, is executed and
 // reads its record and its policy, and whether what is hidden is found.
 func attributes() (out []attribute) {
 	for _, change := range []string{"0", "0111", "0444", "0644", "0700", "04755", "02755", "0777", "capability", "note", "acl", "owner", "immutable"} {
-		out = append(out, attribute{change, "shims/sh", false})
+		out = append(out, attribute{change: change, path: "shims/sh"})
 	}
 	for _, change := range []string{"0", "0444", "01777", "acl", "owner"} {
 		for _, path := range []string{"shims", "shims/deep", "real", "real/sh", "etc", "etc/policy"} {
-			out = append(out, attribute{change, path, false})
+			out = append(out, attribute{change: change, path: path})
 		}
 		for _, path := range []string{"task", "way", "way/task", "data", "data/graders", "data/graders/key"} {
-			out = append(out, attribute{change, path, true})
+			out = append(out, attribute{change: change, path: path, hidden: true})
 		}
+	}
+	// The same file under other names, which what protects one name may leave.
+	for _, by := range []string{"link/sh", "mount/sh", "./sh", "/proc/self/fd/3/sh", "/proc/self/fd/4", "/proc/self/root$D/shims/sh"} {
+		out = append(out, attribute{change: "0444", path: "shims/sh", by: by})
 	}
 	return out
 }
@@ -47,7 +53,7 @@ type bench struct {
 func newBench(t *testing.T, u launch.User) *bench {
 	t.Helper()
 	b := &bench{&yard{dir: u.Dir(t), user: u}, program(t)}
-	for _, dir := range []string{"shims", "shims/deep", "real", "etc", "task", "way", "way/task", "data", "data/graders", "ws", "home"} {
+	for _, dir := range []string{"shims", "shims/deep", "real", "etc", "task", "way", "way/task", "data", "data/graders", "ws", "home", "link", "mount"} {
 		u.Mkdir(t, b.at(dir), 0o755)
 	}
 	for link, target := range map[string]string{"task/graders": b.at("data/graders"), "way/task/graders": b.at("data/graders"), "way/there": b.at("way/task/graders")} {
@@ -59,8 +65,28 @@ func newBench(t *testing.T, u launch.User) *bench {
 	u.Write(t, b.at("data/graders/key"), "the hidden text", 0o600)
 	u.Own(t, launch.WriteProgram(t, b.at("real/sh"), file(t, "/bin/sh")))
 	u.Own(t, launch.Install(t, b.at("shims"), "sh", launch.Record{Real: b.at("real/sh")}))
+	if err := os.Link(b.at("shims/sh"), b.at("link/sh")); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := unix.Mount(b.at("shims"), b.at("mount"), "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(b.at("mount"), unix.MNT_DETACH) })
+	}
 	t.Cleanup(func() { b.restore(t) })
 	return b
+}
+
+// name is the path that the launch is given.
+func (b *bench) name(a attribute) string {
+	switch {
+	case a.by == "":
+		return b.at(a.path)
+	case a.by[0] == '.' || a.by[0] == '/':
+		return strings.ReplaceAll(a.by, "$D", b.dir)
+	}
+	return b.at(a.by)
 }
 
 // restore makes everything as it was.
@@ -93,11 +119,22 @@ func clearAttributes(path string) {
 	}
 }
 
-// try runs a script with what the name sh leads to on PATH, as a harness does.
-func (b *bench) try(t *testing.T, policy, script string) launch.Result {
+// try runs a script with what the name sh leads to on PATH, as a harness does: the
+// shims' directory and the shim are open at 3 and 4.
+func (b *bench) try(t *testing.T, policy, dir, script string) launch.Result {
 	t.Helper()
+	shims, err := os.Open(b.at("shims"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shims.Close()
+	shim, err := os.Open(b.at("shims/sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shim.Close()
 	c := launch.Cmd{
-		Path: launch.Look(t, "env"), Args: []string{"env", "sh", "-c", script}, User: b.user, Dir: b.at("ws"),
+		Path: launch.Look(t, "env"), Args: []string{"env", "sh", "-c", script}, User: b.user, Dir: b.at(dir), Extra: []*os.File{shims, shim},
 		Env: []string{"PATH=" + b.at("shims") + ":" + b.at("real") + ":/usr/bin:/bin", "HOME=" + b.at("home"), "TMPDIR=/nonexistent"},
 	}
 	if policy != "" {
@@ -111,7 +148,7 @@ func (b *bench) try(t *testing.T, policy, script string) launch.Result {
 func (b *bench) escapes(t *testing.T, policy string, a attribute) bool {
 	t.Helper()
 	path := b.at(a.path)
-	r := b.try(t, policy, `chmod 755 "`+path+`"; cat "`+b.at("data/graders/key")+`"; echo x >"`+b.at("home/outside")+`"`)
+	r := b.try(t, policy, "ws", `chmod 755 "`+path+`"; cat "`+b.at("data/graders/key")+`"; echo x >"`+b.at("home/outside")+`"`)
 	_, err := os.Stat(b.at("home/outside"))
 	return err == nil && strings.Contains(policy, "workspace") || strings.Contains(r.Stdout, "the hidden text")
 }
@@ -122,6 +159,7 @@ func TestAttributes(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(3))
 	broken, documented := map[string]bool{}, false
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		ownMachine(t)
 		b := newBench(t, u)
 		q := func(text string) string { return strings.ReplaceAll(text, "$D", b.dir) }
 		policies := map[string]string{
@@ -143,10 +181,13 @@ func TestAttributes(t *testing.T) {
 				if strings.Contains(name, "link") && !a.hidden {
 					continue // as under the others
 				}
-				change := `exec "` + b.program + `" change ` + a.change + ` "` + b.at(a.path) + `"`
+				change, dir := `exec "`+b.program+`" change `+a.change+` "`+b.name(a)+`"`, "ws"
+				if a.by == "./sh" {
+					dir = "shims"
+				}
 				// The control: what is done without a policy leaves the next launch
 				// unconfined, or it is nothing to be denied.
-				free := b.try(t, "", change)
+				free := b.try(t, "", dir, change)
 				harm := free.Code == 0 && b.escapes(t, policy, a)
 				b.restore(t)
 				if !harm {
@@ -154,10 +195,13 @@ func TestAttributes(t *testing.T) {
 					continue
 				}
 				counted++
-				first := b.try(t, policy, change)
+				first := b.try(t, policy, dir, change)
 				escaped := b.escapes(t, policy, a)
 				b.restore(t)
 				what := a.change + " " + a.path + " under " + name
+				if a.by != "" {
+					what += " by " + a.by
+				}
 				switch {
 				case !escaped:
 					denied++

@@ -82,10 +82,17 @@ func (p *place) devices(t *testing.T) {
 	}
 	p.Cgroup = p.group(t, "cgroup2", "")
 	p.Freezer = p.group(t, "cgroup", "freezer")
+	if dir := p.group(t, "cgroup", "memory"); dir != "" {
+		p.Memory = dir + "/memory.limit_in_bytes"
+	} else if p.Cgroup != "" {
+		if _, err := os.Stat(p.Cgroup + "/memory.max"); err == nil {
+			p.Memory = p.Cgroup + "/memory.max"
+		}
+	}
 	if dir := groups("cgroup", "name="); dir != "" {
 		p.Agent = dir + "/release_agent"
 	}
-	p.tap(t)
+	p.taps(t)
 	if _, err := exec.LookPath("losetup"); err != nil {
 		t.Log(err)
 		return
@@ -186,7 +193,7 @@ func (p *place) group(t *testing.T, kind, option string) string {
 }
 
 // tap makes a network interface that belongs to the user.
-func (p *place) tap(t *testing.T) {
+func (p *place) taps(t *testing.T) {
 	t.Helper()
 	// The device is root's on most machines: another node of it in its place.
 	node := filepath.Join(launch.Dir(t), "tun")
@@ -199,13 +206,19 @@ func (p *place) tap(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() { _ = unix.Unmount("/dev/net/tun", unix.MNT_DETACH) })
+	// It stays when its descriptor is closed.
+	const name = "escape0"
+	unix.Close(tap(t, name, p.UID))
+	p.Tap = name
+}
+
+// tap makes an interface of the user and returns the descriptor behind it.
+func tap(t *testing.T, name string, uid int) int {
+	t.Helper()
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Logf("/dev/net/tun: %v", err)
-		return
+		t.Fatal(err)
 	}
-	defer unix.Close(fd)
-	const name = "escape0"
 	ifr, err := unix.NewIfreq(name)
 	if err != nil {
 		t.Fatal(err)
@@ -217,13 +230,13 @@ func (p *place) tap(t *testing.T) {
 	for _, set := range []struct {
 		request uint
 		value   int
-	}{{unix.TUNSETOWNER, p.UID}, {unix.TUNSETPERSIST, 1}} {
+	}{{unix.TUNSETOWNER, uid}, {unix.TUNSETPERSIST, 1}} {
 		if err := unix.IoctlSetInt(fd, set.request, set.value); err != nil {
 			t.Fatal(err)
 		}
 	}
 	up(t, name)
-	p.Tap = name
+	return fd
 }
 
 // firstDescriptor leaves room for what a runtime opens for itself.
@@ -273,6 +286,9 @@ func (p *place) descriptors(t *testing.T) {
 	socket("udp", unix.AF_INET, unix.SOCK_DGRAM, func(int) error { return nil })
 	socket("listener", unix.AF_INET, unix.SOCK_STREAM, func(fd int) error { return unix.Bind(fd, here(0)) })
 	socket("unix", unix.AF_UNIX, unix.SOCK_STREAM, func(int) error { return nil })
+	if p.Tap != "" {
+		add("tap", tap(t, "escape1", p.UID), nil)
+	}
 	if r, err := ring.New(0); err == nil {
 		if err := r.Register(); err != nil {
 			t.Fatal(err)
@@ -293,7 +309,7 @@ func (p *place) terminal(t *testing.T, add func(string, int, error)) {
 		t.Logf("/dev/ptmx: %v", err)
 		return
 	}
-	t.Cleanup(func() { unix.Close(outer) })
+	add("master", outer, nil)
 	n, err := unix.IoctlGetInt(outer, unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(outer, unix.TIOCSPTLCK, 0)

@@ -28,6 +28,7 @@ type World struct {
 	Cgroup   string // a cgroup (version 2) of the user with a process outside in it
 	Freezer  string // the same in the freezer hierarchy of version 1
 	Agent    string // the release_agent of a hierarchy of version 1
+	Memory   string // the memory limit of a process outside
 	Tap      string // a tap interface of the user
 	Mount    string // a tmpfs that was mounted outside
 	Binfmt   string // a mounted binfmt_misc

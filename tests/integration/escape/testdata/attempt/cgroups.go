@@ -57,6 +57,12 @@ func init() {
 			}
 			return unix.Mkdir(w.Cgroup+"/new", 0o700)
 		}},
+		attempt{Name: "memory-limit", Rare: "a memory controller", do: func(w *w) error {
+			if w.Memory == "" {
+				return missing("a memory controller")
+			}
+			return rewrite(w.Memory)
+		}},
 		attempt{Name: "freezer-state", Rare: v1, do: freezer("freezer.state", "FROZEN")},
 		attempt{Name: "freezer-thaw", Rare: v1, do: freezer("freezer.state", "THAWED")},
 		attempt{Name: "freezer-procs", Rare: v1, do: func(w *w) error {

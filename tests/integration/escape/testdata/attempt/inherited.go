@@ -80,6 +80,14 @@ func init() {
 		attempt{Name: "inherited-udp", do: func(w *w) error {
 			return unix.Sendto(w.Descriptors["udp"], []byte("inherited"), 0, &unix.SockaddrInet4{Port: w.UDP, Addr: [4]byte{127, 0, 0, 1}})
 		}},
+		attempt{Name: "inherited-tap", Needs: "/dev/net/tun", do: func(w *w) error {
+			fd, ok := w.Descriptors["tap"]
+			if !ok {
+				return missing("/dev/net/tun")
+			}
+			_, err := unix.Write(fd, make([]byte, 60))
+			return err
+		}},
 		attempt{Name: "inherited-listener", do: func(w *w) error { return unix.Listen(w.Descriptors["listener"], 1) }},
 	)
 	add(signals,

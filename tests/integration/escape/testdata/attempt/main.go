@@ -98,6 +98,8 @@ func command(args []string) error {
 	case len(args) == 1 && args[0] == "privileged":
 		fmt.Println(privileged())
 		return nil
+	case len(args) == 1 && args[0] == "socket":
+		return onlySocket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	case len(args) == 3 && args[0] == "change":
 		return change(args[1], args[2])
 	case len(args) < 2:

@@ -80,6 +80,8 @@ func init() {
 			}
 			return setup(unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags))
 		}},
+		attempt{Name: "set-user-id-outside", Limit: limit, do: func(w *w) error { return unix.Chmod(w.at("outside/leased"), 0o4755) }},
+		attempt{Name: "file-capability-outside", Root: true, Limit: limit, do: func(w *w) error { return change("capability", w.at("outside/leased")) }},
 		attempt{Name: "generation-outside", Limit: limit, do: func(w *w) error {
 			fd, err := open(w.at("outside/file"), unix.O_RDONLY)
 			if err != nil {

@@ -20,7 +20,7 @@ func outside(w *w) error {
 	o := world.Outsider{PID: os.Getpid(), Signals: w.at("outside/signals")}
 	secret := []byte(w.Secret)
 	o.Address = uint64(uintptr(unsafe.Pointer(&secret[0])))
-	for _, step := range []func(*w2) error{openKey, listenTCP, listenUDP, listenUnix, terminal, shared, queue, key, subvolumes} {
+	for _, step := range []func(*w2) error{openKey, listenTCP, listenUDP, listenRoutes, listenUnix, terminal, shared, queue, key, subvolumes} {
 		if err := step(&w2{w, &o}); err != nil {
 			return err
 		}
@@ -116,6 +116,15 @@ func listenUDP(w *w2) error {
 	}
 	w.o.UDP = at.(*unix.SockaddrInet6).Port
 	return nil
+}
+
+// listenRoutes makes a socket of the one protocol that network "deny" leaves.
+func listenRoutes(w *w2) error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	return unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: uint32(w.o.PID)})
 }
 
 func listenUnix(w *w2) error {

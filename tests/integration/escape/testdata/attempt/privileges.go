@@ -117,6 +117,7 @@ func init() {
 			return onlySocket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		}},
 		attempt{Name: "filter-that-goes-on", do: listener},
+		attempt{Name: "filter-suspended", Root: true, Rare: "checkpoints", do: suspend},
 		attempt{Name: "network-in-new-thread", do: func(*w) error {
 			return elsewhere(func() error { return onlySocket(unix.AF_INET, unix.SOCK_STREAM, 0) })
 		}},

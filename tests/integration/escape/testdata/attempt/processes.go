@@ -139,6 +139,27 @@ func init() {
 			attr.Size = uint32(unsafe.Sizeof(attr))
 			return opened(unix.PerfEventOpen(&attr, w.PID, -1, -1, 0))
 		}},
+		attempt{Name: "pidfd-namespace", Rare: "namespaces of a pidfd", do: func(w *w) error {
+			fd, err := unix.PidfdOpen(w.PID, 0)
+			if err != nil {
+				return setup(err)
+			}
+			const userNamespace = 0xff09 // PIDFD_GET_USER_NAMESPACE
+			ns, err := call(unix.SYS_IOCTL, uintptr(fd), userNamespace, 0)
+			if errors.Is(err, unix.ENOTTY) {
+				return missing("namespaces of a pidfd")
+			}
+			return opened(int(ns), err)
+		}},
+		attempt{Name: "share-core", Rare: "core scheduling", do: func(w *w) error {
+			// Nobody shares a cookie with a process that he may not trace.
+			const schedCore, create = 62, 1
+			err := did(unix.SYS_PRCTL, schedCore, create, uintptr(w.PID), 0, 0)
+			if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV) {
+				return missing("core scheduling")
+			}
+			return err
+		}},
 		attempt{Name: "proc-clear-refs", Limit: "Scheduling of other processes", do: writeOf("clear_refs", "1")},
 		attempt{Name: "proc-cmdline", Limit: "Which processes there are", do: file("cmdline")},
 		attempt{Name: "proc-status", Limit: "Which processes there are", do: file("status")},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"strings"
@@ -33,6 +34,18 @@ func init() {
 				return setup(err)
 			}
 			return unix.PidfdSendSignal(fd, quiet, nil, 0)
+		}},
+		attempt{Name: "pidfd-send-signal-group", Rare: "signals to the group of a pidfd", do: func(w *w) error {
+			fd, err := unix.PidfdOpen(w.PID, 0)
+			if err != nil {
+				return setup(err)
+			}
+			const group = 1 << 2 // PIDFD_SIGNAL_PROCESS_GROUP
+			err = unix.PidfdSendSignal(fd, quiet, nil, group)
+			if errors.Is(err, unix.EINVAL) {
+				return missing("signals to the group of a pidfd")
+			}
+			return err
 		}},
 		attempt{Name: "pidfd-send-signal-by-proc", do: func(w *w) error {
 			fd, err := open(w.of(""), unix.O_RDONLY|unix.O_DIRECTORY)

@@ -36,6 +36,13 @@ func init() {
 			}
 			return did(unix.SYS_IOCTL, uintptr(w.Descriptors["terminal"]), unix.TIOCSTI, ptr(&letter))
 		}},
+		attempt{Name: "terminal-input-by-master", Needs: needs, do: func(w *w) error {
+			if !w.Terminal {
+				return missing(needs)
+			}
+			_, err := unix.Write(w.Descriptors["master"], []byte("x"))
+			return err
+		}},
 		attempt{Name: "terminal-input-wide-request", Needs: needs, do: own(func(fd int) error {
 			// The kernel looks at 32 bits of the request.
 			return did(unix.SYS_IOCTL, uintptr(fd), 1<<40|unix.TIOCSTI, ptr(&letter))
@@ -86,22 +93,23 @@ func init() {
 			}
 			return unix.IoctlSetInt(fd, unix.TIOCSCTTY, 0)
 		}},
+		attempt{Name: "console", Root: true, Rare: "a console", do: func(*w) error {
+			return absent(put(open("/dev/tty1", unix.O_WRONLY)), "a console")
+		}},
+		attempt{Name: "console-screen", Root: true, Rare: "a console", do: func(*w) error {
+			return absent(opened(open("/dev/vcs1", unix.O_RDONLY)), "a console")
+		}},
+		attempt{Name: "input-device", Root: true, Rare: "/dev/uinput", do: func(*w) error {
+			return absent(opened(open("/dev/uinput", unix.O_WRONLY)), "/dev/uinput")
+		}},
 		attempt{Name: "console-input", Root: true, Rare: "a console", do: func(*w) error {
 			fd, err := open("/dev/tty1", unix.O_RDWR)
 			if err != nil {
-				return unless2(err, "a console")
+				return absent(err, "a console")
 			}
 			shift := byte(6) // TIOCL_GETSHIFTSTATE
 			const tioclinux = 0x541c
 			return did(unix.SYS_IOCTL, uintptr(fd), tioclinux, ptr(&shift))
 		}},
 	)
-}
-
-// unless2 takes the errno of a device that is not there for a lack.
-func unless2(err error, what string) error {
-	if err == unix.ENXIO || err == unix.ENOENT || err == unix.EIO || err == unix.ENODEV { //nolint:errorlint // Open returns errnos as they are
-		return missing(what)
-	}
-	return err
 }
