@@ -3,7 +3,8 @@
 //	attempt list                   all attempts, as JSON
 //	attempt outside WORLD          be the process outside of the world in this file
 //	attempt change WHAT PATH       change an attribute
-//	attempt run WORLD PROMISE...   try what would break one of the promises
+//	attempt run WORLD PROMISE...   try what would break one of the promises, or has
+//	                               one of the names
 //
 // It prints a line for each attempt: its name, a tab, and ESCAPED, or "denied"
 // with the errno, or "documented" where an attempt gets through that has a
@@ -118,7 +119,7 @@ func command(args []string) error {
 		return outside(in)
 	case "run":
 		for _, a := range attempts {
-			if slices.Contains(args[2:], a.Breaks) {
+			if slices.Contains(args[2:], a.Breaks) || slices.Contains(args[2:], a.Name) {
 				fmt.Printf("%s\t%s\n", a.Name, start(in, a, args[1]))
 			}
 		}
