@@ -99,7 +99,7 @@ func (b *bench) restore(t *testing.T) {
 		}
 		clearAttributes(full)
 		b.user.Own(t, full)
-		if err := os.Chmod(full, 0o755); err != nil { //nolint:gosec // a directory or a program
+		if err := os.Chmod(full, 0o755); err != nil {
 			t.Error(err)
 		}
 	}

@@ -25,7 +25,7 @@ func init() {
 		}},
 		attempt{Name: "execute-as-interpreter", do: func(w *w) error {
 			script := w.at("work/interpreted")
-			if err := os.WriteFile(script, []byte("#!"+w.at("hidden/script")+"\n"), 0o700); err != nil { //nolint:gosec // it is to be executed
+			if err := os.WriteFile(script, []byte("#!"+w.at("hidden/script")+"\n"), 0o700); err != nil {
 				return setup(err)
 			}
 			return run(script)

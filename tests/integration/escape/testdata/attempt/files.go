@@ -115,7 +115,7 @@ func ptr[T any](v *T) uintptr {
 	return uintptr(unsafe.Pointer(v))
 }
 
-var kept []unsafe.Pointer //nolint:unused // what the kernel was given stays reachable
+var kept []unsafe.Pointer
 
 // missing is the answer of a machine that lacks what an attempt needs.
 func missing(what string) error { return fmt.Errorf("this machine lacks %s", what) }

@@ -133,7 +133,7 @@ func passed(w *w) error {
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:n])
 	if err != nil || len(messages) == 0 {
-		return fmt.Errorf("no descriptor was passed: %v", err) //nolint:errorlint // the errno would be taken for an answer
+		return fmt.Errorf("no descriptor was passed: %v", err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil {

@@ -203,5 +203,5 @@ func setup(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("before the attempt: %s", err) //nolint:errorlint // its errno is not the answer
+	return fmt.Errorf("before the attempt: %s", err)
 }

@@ -115,7 +115,7 @@ func fileAttributes(path string) error {
 	size := unsafe.Sizeof(attr[0]) * 3
 	at := unix.AT_FDCWD
 	if err := did(getattr, uintptr(at), cstr(path), ptr(&attr[0]), size, 0); err != nil {
-		if err == unix.ENOSYS { //nolint:errorlint // call returns errnos as they are
+		if err == unix.ENOSYS {
 			return missing("file_getattr(2)")
 		}
 		return setup(err)

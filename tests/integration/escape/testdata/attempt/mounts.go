@@ -116,7 +116,7 @@ func init() {
 			if w.Loop == "" {
 				return missing("a loop device")
 			}
-			if err := unix.Mount(w.Loop, w.at("work/point"), "squashfs", unix.MS_RDONLY, ""); err != unix.EINVAL { //nolint:errorlint // Mount returns errnos as they are
+			if err := unix.Mount(w.Loop, w.at("work/point"), "squashfs", unix.MS_RDONLY, ""); err != unix.EINVAL {
 				return err
 			}
 			return nil // it was read, and is none

@@ -67,7 +67,7 @@ func init() {
 			}
 			rule := make([]byte, 12)
 			*(*uint64)(unsafe.Pointer(&rule[0])) = 1 << 2
-			*(*int32)(unsafe.Pointer(&rule[8])) = int32(root) //nolint:gosec // a descriptor
+			*(*int32)(unsafe.Pointer(&rule[8])) = int32(root)
 			if err := did(unix.SYS_LANDLOCK_ADD_RULE, fd, 1, ptr(&rule[0]), 0); err != nil {
 				return setup(err)
 			}

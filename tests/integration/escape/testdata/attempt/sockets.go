@@ -211,7 +211,7 @@ func setLink(*w) error {
 		buf := make([]byte, 4096)
 		n, _, err := unix.Recvfrom(fd, buf, 0)
 		if err != nil || n < 20 {
-			return fmt.Errorf("no answer: %v", err) //nolint:errorlint // no answer of the kernel
+			return fmt.Errorf("no answer: %v", err)
 		}
 		if e := *(*int32)(unsafe.Pointer(&buf[16])); e != 0 {
 			return unix.Errno(-e)

@@ -64,7 +64,7 @@ func init() {
 		attempt{Name: "other-terminal-read", do: other(unix.O_RDONLY, func(fd int) error {
 			buf := make([]byte, 64)
 			n, err := unix.Read(fd, buf)
-			if err == unix.EAGAIN || n > 0 { //nolint:errorlint // Read returns errnos as they are
+			if err == unix.EAGAIN || n > 0 {
 				return nil
 			}
 			return err
