@@ -137,6 +137,32 @@ func TestEveryWay(t *testing.T) {
 	}
 }
 
+// TestWays: each way is another path to the same file.
+func TestWays(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(dir+"/links", 0o755), os.Mkdir(dir+"/a", 0o755), os.WriteFile(dir+"/a/file", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.Stat(dir + "/a/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &set{stage: &stage{dir: dir}}
+	s.everyWay("x", opRead, dir+"/a/file")
+	tried := map[string]bool{}
+	for _, c := range s.checks {
+		if got, err := os.Stat(c.try.Path); err != nil || !os.SameFile(got, want) {
+			t.Errorf("%s: %s: %v", c.Way, c.try.Path, err)
+		}
+		tried[c.try.Path] = true
+	}
+	for _, p := range []string{dir + "/a/file", dir + "/links/1", dir + "/a/../a/file", "/proc/self/root" + dir + "/a/file"} {
+		if !tried[p] {
+			t.Errorf("%s is not tried: %v", p, tried)
+		}
+	}
+}
+
 // TestControl: the same try outside is made beside each check, but nothing is
 // created for it.
 func TestControl(t *testing.T) {
