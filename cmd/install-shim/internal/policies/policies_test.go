@@ -196,6 +196,10 @@ func TestRunFlags(t *testing.T) {
 		{"--set =1", ""},
 		{"--unset A=1", ""},
 		{"--hide=", ""},
+		{"--hide /x\xff", ""},
+		{"--hide /x --expose /x/\xff", ""},
+		{"--set A=\xff", ""},
+		{"--unset \xff", ""},
 	} {
 		var r runFlags
 		f := voice.NewFlags("run")
