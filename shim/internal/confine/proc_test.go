@@ -1,0 +1,3 @@
+package confine
+
+func procChild(in []byte) (any, error) { return nil, nil }
