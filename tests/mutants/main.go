@@ -190,7 +190,7 @@ func (b *bench) verdict(i int, m mutant) (verdict, detail string) {
 
 // build compiles the tests of a package. overlay is "" for the real files.
 func (b *bench) build(pkg, binary, overlay string) ([]byte, error) {
-	return b.command(5*time.Minute, b.root, overlay, "go", "test", "-c", "-vet=off", "-o", binary, pkg)
+	return b.command(5*time.Minute, b.root, overlay, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary, pkg)
 }
 
 // test runs tests in the directory of their package, as go test does.

@@ -68,7 +68,7 @@ func TestDescriptorsThatLeadAround(t *testing.T) {
 	status, memory := open(t, "/proc/self/status", unix.O_RDONLY), open(t, "/proc/self/mem", unix.O_RDONLY)
 	launcher := open(t, "/proc/1/status", unix.O_RDONLY)
 	listener := socket(t, unix.AF_UNIX, unix.SOCK_STREAM)
-	errnotest.Must(t, unix.Bind(listener, &unix.SockaddrUnix{Name: "@confine-descriptors-test"}))
+	errnotest.Must(t, unix.Bind(listener, &unix.SockaddrUnix{Name: abstractName(os.Getpid())}))
 	errnotest.Must(t, unix.Listen(listener, 1))
 	null, err := os.Open("/dev/null")
 	errnotest.Must(t, err)

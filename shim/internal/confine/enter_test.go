@@ -38,7 +38,7 @@ func listen(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	errnotest.Must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
-	errnotest.Must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: abstractName}))
+	errnotest.Must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: abstractName(os.Getpid())}))
 }
 
 func users() []int {

@@ -209,12 +209,12 @@ var tries = map[string]func() error{
 			return err
 		}
 		defer unix.Close(fd)
-		return unix.Connect(fd, &unix.SockaddrUnix{Name: abstractName})
+		return unix.Connect(fd, &unix.SockaddrUnix{Name: abstractName(unix.Getppid())})
 	},
 }
 
-// abstractName is that of a socket outside.
-const abstractName = "@sandbox-exec-shim-confine-test"
+// abstractName is that of the socket of a launcher.
+func abstractName(pid int) string { return fmt.Sprintf("@confine-test-%d", pid) }
 
 // nodeAt opens the node at a path for the length of the test.
 func nodeAt(t *testing.T, path string) pathcheck.Node {

@@ -84,9 +84,23 @@ func TestRulesetAsksWhatTheKernelHas(t *testing.T) {
 	})
 }
 
+// freePorts returns two TCP ports that nobody has.
+func freePorts(t *testing.T) (ports [2]int) {
+	t.Helper()
+	for i := range ports {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		errnotest.Must(t, err)
+		defer unix.Close(fd)
+		errnotest.Must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+		name, err := unix.Getsockname(fd)
+		errnotest.Must(t, err)
+		ports[i] = name.(*unix.SockaddrInet4).Port
+	}
+	return ports
+}
+
 func TestPortsAreGranted(t *testing.T) {
 	k := kernel(t, 4)
-	const free, taken = 47011, 47012
 	bind := func(port int) error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
@@ -103,16 +117,17 @@ func TestPortsAreGranted(t *testing.T) {
 		defer unix.Close(fd)
 		return unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 	}
-	errnotest.Must(t, bind(free)) // and nobody has it
-	type verdicts struct{ bindFree, bindTaken, connectFree, connectTaken error }
+	ports := freePorts(t)
+	free, other := ports[0], ports[1]
+	type verdicts struct{ bindFree, bindOther, connectFree, connectOther error }
 	for _, row := range []struct {
 		name string
 		n    rules.Network
 		want verdicts
 	}{
 		{"deny", rules.Network{Mode: rules.NetworkDeny}, verdicts{unix.EACCES, unix.EACCES, unix.EACCES, unix.EACCES}},
-		{"bind", rules.Network{Mode: rules.NetworkPorts, BindTCP: []uint16{free}}, verdicts{nil, unix.EACCES, unix.ECONNREFUSED, unix.ECONNREFUSED}},
-		{"connect", rules.Network{Mode: rules.NetworkPorts, ConnectTCP: []uint16{free}}, verdicts{nil, nil, unix.ECONNREFUSED, unix.EACCES}},
+		{"bind", rules.Network{Mode: rules.NetworkPorts, BindTCP: []uint16{uint16(free)}}, verdicts{nil, unix.EACCES, unix.ECONNREFUSED, unix.ECONNREFUSED}},
+		{"connect", rules.Network{Mode: rules.NetworkPorts, ConnectTCP: []uint16{uint16(free)}}, verdicts{nil, nil, unix.ECONNREFUSED, unix.EACCES}},
 		{"none", rules.Network{Mode: rules.NetworkPorts, ConnectTCP: []uint16{}, BindTCP: []uint16{}}, verdicts{unix.EACCES, unix.EACCES, unix.EACCES, unix.EACCES}},
 	} {
 		child.Thread(func() {
@@ -126,7 +141,7 @@ func TestPortsAreGranted(t *testing.T) {
 				return
 			}
 			defer rs.Close()
-			if got := (verdicts{bind(free), bind(taken), connect(free), connect(taken)}); got != row.want {
+			if got := (verdicts{bind(free), bind(other), connect(free), connect(other)}); got != row.want {
 				t.Errorf("%s: %v, want %v", row.name, got, row.want)
 			}
 		})
