@@ -75,10 +75,10 @@ func procChild(in []byte) (any, error) {
 			out.Root = line
 		case "/proc":
 			out.Proc = line
-		case o.Mask:
-			out.Masked = true
 		}
 	}
+	var mask unix.Stat_t
+	out.Masked = unix.Stat(o.Mask, &mask) == nil && mask.Mode&unix.S_IFMT == unix.S_IFCHR
 	var here, there unix.Stat_t
 	if err := errors.Join(unix.Stat(".", &here), unix.Stat("/proc", &there)); err != nil {
 		return nil, err
