@@ -126,17 +126,30 @@ func TestDescriptorsThatLeadAround(t *testing.T) {
 			t.Errorf("%s: %q, want %q", row.name, why, row.want)
 		}
 	}
-	if mem, err := unix.Open("/dev/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-		defer unix.Close(mem)
-		if why, _ := reasonToClose(mem, hides, hidden, rules.Kernel{}); !strings.Contains(why, "memory or a disk") {
-			t.Errorf("/dev/mem: %q", why)
-		}
-	}
 	// Moved away and renamed, it is the same inode.
 	errnotest.Must(t, os.Rename(dir+"/secret", dir+"/other"))
 	for name, fd := range map[string]int{"directory beneath": deep, "the hidden one": open(t, dir+"/other", unix.O_PATH)} {
 		if why, _ := reasonToClose(fd, hides, hidden, rules.Kernel{}); !strings.Contains(why, "leads to the hidden path") {
 			t.Errorf("%s, moved: %q", name, why)
+		}
+	}
+}
+
+// A disk reads every file on it, whatever its node is called and wherever it stands.
+func TestDescriptorsOfDisks(t *testing.T) {
+	child.Root(t)
+	dir := stage(t)
+	errnotest.Must(t, unix.Mknod(dir+"/disk", unix.S_IFBLK|0o600, int(unix.Mkdev(8, 0))))
+	errnotest.Must(t, unix.Mknod(dir+"/null", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
+	hidden, hides := hiding(t, dir+"/secret"), &rules.Policy{Hidden: hide(dir + "/secret")}
+	for name, want := range map[string]string{"disk": "memory or a disk", "null": ""} {
+		fd := open(t, dir+"/"+name, unix.O_PATH)
+		if why, _ := reasonToClose(fd, hides, hidden, rules.Kernel{}); !strings.Contains(why, want) || (why == "") != (want == "") {
+			t.Errorf("%s: %q", name, why)
+		}
+		// Where nothing is hidden, there is nothing to reach.
+		if why, _ := reasonToClose(fd, &rules.Policy{}, hidden, rules.Kernel{}); why != "" {
+			t.Errorf("%s, nothing hidden: %q", name, why)
 		}
 	}
 }
