@@ -38,8 +38,8 @@ func (l *launch) openOutputs() (err error) {
 func (l *launch) writeReport() error {
 	r := l.report(nil)
 	hidden, exposed := l.request.derived()
-	l.log.Info("launch", "pid", r.PID, "target", r.Target, "mechanism", r.Mechanism, "hidden", r.Hidden, "exposed", r.Exposed,
-		"run_hidden", hidden, "run_exposed", exposed)
+	l.log.Info("launch", "pid", r.PID, "target", r.Target, "mechanism", r.Mechanism, "hidden", list(r.Hidden), "exposed", list(r.Exposed),
+		"run_hidden", list(hidden), "run_exposed", list(exposed))
 	if l.out == nil {
 		return nil
 	}
@@ -174,3 +174,6 @@ func (l *launch) gaps() []rules.Gap {
 	}
 	return gaps
 }
+
+// list is never null in JSON.
+func list(paths []string) []string { return append([]string{}, paths...) }

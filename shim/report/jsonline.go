@@ -8,8 +8,8 @@ import (
 
 // A jsonLine is a line of JSON that is being written: members in the order of
 // the calls, no spaces, strings as encoding/json writes them without its HTML
-// escapes. That package is not used: with what it needs it is a fifteenth of
-// the shim's file, and it builds a table of each type in each launch.
+// escapes. That package builds a table of each type in each launch, which was
+// measured to take a twentieth of it.
 type jsonLine []byte
 
 // open begins an object or a list, as a value or as an element.
