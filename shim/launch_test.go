@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/confine"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/errnotest"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
@@ -304,5 +305,77 @@ func TestReportDescriptorIsNotJudged(t *testing.T) {
 	}
 	if len(got.Calls) == 0 || got.Found["3"] != "" || got.Found["4"] != "EBADF" || listed(3) || !listed(4) {
 		t.Errorf("%+v, %+v", got, r.Descriptors)
+	}
+}
+
+// A launch that failed says so in the report, once it has one.
+func TestFailureIsReported(t *testing.T) {
+	landlock(t)
+	dir := stage(t)
+	a := attempt{
+		Policy: policy(`"hidden":["` + dir + `/secret"]`), Record: record.Record{Report: dir + "/report"},
+		Fail: unix.SYS_LANDLOCK_RESTRICT_SELF, Errno: unix.EPERM,
+	}
+	got, _ := run(t, os.Geteuid(), a)
+	text, err := os.ReadFile(dir + "/report")
+	errnotest.Must(t, err)
+	var r report.Report
+	errnotest.Must(t, json.Unmarshal(text, &r))
+	if got.Code != exitShim || r.Outcome != report.OutcomeError || !strings.Contains(r.Error, "enforce the Landlock ruleset") || r.Landlock != nil {
+		t.Errorf("%+v, %s", got, text)
+	}
+}
+
+// What is asked for is made before the plan is, which would not find it otherwise, and
+// also where nothing is confined.
+func TestPrecreatedBeforeThePlan(t *testing.T) {
+	landlock(t)
+	for _, keys := range []string{`"hidden":["%D/secret"],"exposed":["%D/secret/run"]`, `"capabilities":"keep"`} {
+		dir := stage(t)
+		keys = strings.ReplaceAll(keys+`,"precreate":["%D/secret/run"]`, "%D", dir)
+		got, r := run(t, os.Geteuid(), attempt{Policy: policy(keys), Record: record.Record{Report: dir + "/report"}, Read: []string{dir + "/secret/run"}})
+		if len(got.Calls) == 0 || got.Found[dir+"/secret/run"] != "" || !slices.Equal(r.Precreated, []string{dir + "/secret/run"}) {
+			t.Errorf("%s: %+v, %+v", keys, got, r)
+		}
+	}
+}
+
+// The plan knows the program's environment: the temp directory that may not be frozen
+// is the one that it will use.
+func TestPlanIsOfTheProgramsEnvironment(t *testing.T) {
+	landlock(t)
+	dir := stage(t)
+	keys := `"hidden":["` + dir + `/secret"],"env":{"set":{"TMPDIR":"` + dir + `"}}`
+	if got, _ := run(t, os.Geteuid(), attempt{Policy: policy(keys)}); got.Calls != nil || !strings.Contains(got.Stderr, "temp directory") {
+		t.Errorf("%+v", got)
+	}
+	if got, _ := run(t, os.Geteuid(), attempt{Policy: policy(`"hidden":["` + dir + `/secret"]`)}); len(got.Calls) == 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Capabilities that the policy leaves are said where they reach around it.
+func TestKeptCapabilitiesAreReported(t *testing.T) {
+	landlock(t)
+	child.Root(t)
+	dir := stage(t)
+	for keys, want := range map[string]bool{`,"capabilities":"keep"`: true, "": false} {
+		a := attempt{Policy: policy(`"hidden":["` + dir + `/secret"]` + keys), Record: record.Record{Report: dir + "/report" + strconv.Itoa(len(keys))}}
+		got, r := run(t, 0, a)
+		said := slices.ContainsFunc(r.NotEnforced, func(g rules.Gap) bool { return g.What == "capabilities" && g.Limit })
+		if len(got.Calls) == 0 || said != want {
+			t.Errorf("%q: %+v, %+v", keys, got, r.NotEnforced)
+		}
+	}
+}
+
+// Descriptors that are asked for to see whether there are any are given back.
+func TestTwoDescriptorsAreGivenBack(t *testing.T) {
+	before, err := confine.Inherited([3]bool{})
+	errnotest.Must(t, err)
+	errnotest.Must(t, twoDescriptors())
+	after, err := confine.Inherited([3]bool{})
+	if err != nil || !slices.Equal(before, after) {
+		t.Errorf("%v, were %v, %v", after, before, err)
 	}
 }

@@ -276,3 +276,16 @@ func TestExplain(t *testing.T) {
 		t.Error("the caller's policy was changed")
 	}
 }
+
+// Toolchain directories are not made for an explanation, which says that they will be.
+func TestExplainToolchain(t *testing.T) {
+	dir := stage(t)
+	p := &rules.Policy{
+		Version: 1, Scope: rules.ScopeWorkspace, Workspace: dir + "/secret", Toolchain: rules.ToolchainDirs{Mode: rules.ToolchainOwned, Owned: dir + "/cache"},
+	}
+	x, err := Explain(p, load.Source{}, "/bin/true", &Call{Envp: []string{"PATH=/bin"}, ExecFn: "/opt/shims/true"})
+	errnotest.Must(t, err)
+	if _, err := os.Lstat(dir + "/cache"); err == nil || !slices.Contains(x.Made, dir+"/cache") || !slices.Contains(x.Report.WritableDirs, dir+"/cache") {
+		t.Errorf("made %q, writable %q, %v", x.Made, x.Report.WritableDirs, err)
+	}
+}
