@@ -276,3 +276,25 @@ func FuzzPatch(f *testing.F) {
 		}
 	})
 }
+
+// A field that ends where the record ends has no NUL of its own there.
+func TestFieldsStayInTheRecord(t *testing.T) {
+	t.Parallel()
+	patched, err := record.Patch(binary(t, 1), full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := patched[len("\x7fELF and so on"):][:boot.RecordSize]
+	for less, want := range map[int]error{0: nil, 1: record.ErrBroken, 2: record.ErrBroken} {
+		cut := [boot.RecordSize]byte(block)
+		length := int(cut[boot.RecordOffLength]) + int(cut[boot.RecordOffLength+1])<<8 - less
+		cut[boot.RecordOffLength], cut[boot.RecordOffLength+1] = byte(length), byte(length>>8)
+		sum := boot.RecordSum(&cut, uintptr(length))
+		for i := range 4 {
+			cut[boot.RecordOffSum+i] = byte(sum >> (8 * i))
+		}
+		if _, ok, err := record.Decode(cut[:]); !errors.Is(err, want) || ok != (want == nil) {
+			t.Errorf("%d bytes less: %v, %v", less, ok, err)
+		}
+	}
+}
