@@ -1,28 +1,26 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
 
 func main() {
-	list := flag.String("list", "", "file of rows (default: all beside this program)")
+	list := flag.String("list", "tests/mutants/*.txt", "files of rows")
 	only := flag.String("run", "", "regular expression of the names or files of the rows to run")
 	jobs := flag.Int("j", runtime.NumCPU(), "how many at once")
 	flag.Parse()
-	ok, err := run(os.Stdout, *list, *only, *jobs)
+	ok, err := run(*list, *only, *jobs)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mutants: %v\n", err)
 	}
@@ -32,12 +30,12 @@ func main() {
 }
 
 // run is false when an edit survived, or could not be tried.
-func run(w io.Writer, list, only string, jobs int) (bool, error) {
+func run(list, only string, jobs int) (bool, error) {
 	rows, err := choose(list, only)
 	if err != nil {
 		return false, err
 	}
-	b := &bench{w: w}
+	var b bench
 	if b.root, err = os.Getwd(); err != nil {
 		return false, err
 	}
@@ -48,27 +46,25 @@ func run(w io.Writer, list, only string, jobs int) (bool, error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil { // tests start themselves as other users
 		return false, err
 	}
-	began := time.Now()
-	if err := b.control(rows, jobs); err != nil {
-		return false, err
+	// First the tests unchanged: they must be there, run here and be green.
+	if controls := unchanged(rows); b.all(controls, jobs)[survived] != len(controls) {
+		return false, errors.New("there is a package that is not green unchanged")
 	}
-	parallel(jobs, len(rows), func(i int) { b.try(i, rows[i]) })
-	fmt.Fprintf(w, "%d mutants, %d survivors, %d errors, %d s\n", len(rows), b.survivors, b.errors, int(time.Since(began).Seconds()))
-	return b.survivors+b.errors == 0, nil
+	began, count := time.Now(), b.all(rows, jobs)
+	fmt.Fprintf(os.Stdout, "%d mutants, %d survivors, %d errors, %d s\n", len(rows), count[survived], count[failed], int(time.Since(began).Seconds()))
+	return count[noticed] == len(rows), nil
 }
 
+const noticed, survived, failed = "ok", "SURVIVED", "ERROR"
+
 // choose reads the rows that are asked for.
-func choose(list, only string) ([]mutant, error) {
-	lists := []string{list}
-	if list == "" {
-		lists, _ = filepath.Glob("tests/mutants/*.txt") // the pattern is a good one
-	}
+func choose(list, only string) (out []mutant, err error) {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return nil, err
 	}
-	var out []mutant
-	for _, path := range lists {
+	paths, err := filepath.Glob(list)
+	for _, path := range paths {
 		rows, err := readRows(path)
 		if err != nil {
 			return nil, err
@@ -79,130 +75,93 @@ func choose(list, only string) ([]mutant, error) {
 			}
 		}
 	}
-	if len(out) == 0 {
-		return nil, errors.New("no row (is this the top of the module?)")
+	if err == nil && out == nil {
+		err = errors.New("no row (is this the top of the module?)")
 	}
-	return out, nil
+	return out, err
 }
 
 // A bench tries mutants of the module at root, with scratch files in dir.
 type bench struct {
-	root, dir string
-
-	mu                sync.Mutex
-	w                 io.Writer
-	survivors, errors int
+	root, dir  string
+	sync.Mutex // for the lines and what they count
 }
 
-// control runs the tests unchanged: they must be there, run here and be green.
-func (b *bench) control(rows []mutant, jobs int) error {
-	runs := map[string]map[string]bool{}
-	var pkgs []string
+// unchanged is a row without an edit for each package.
+func unchanged(rows []mutant) (out []mutant) {
+	names := map[string]string{}
 	for _, m := range rows {
 		for _, t := range m.tests {
-			if runs[t.pkg] == nil {
-				runs[t.pkg] = map[string]bool{}
-				pkgs = append(pkgs, t.pkg)
-			}
-			runs[t.pkg][t.run] = true
+			names[t.pkg] += "|" + t.run
 		}
 	}
-	all := make([]error, len(pkgs))
-	parallel(jobs, len(pkgs), func(i int) {
-		began, pkg, binary := time.Now(), pkgs[i], filepath.Join(b.dir, fmt.Sprintf("control-%d", i))
-		if out, err := b.build(pkg, binary, ""); err != nil {
-			all[i] = fmt.Errorf("%s does not compile:\n%s", pkg, out)
-			return
-		}
-		for names := range runs[pkg] {
-			out, err := b.test(pkg, binary, names, "")
-			if err != nil || bytes.Contains(out, []byte("no tests to run")) {
-				all[i] = fmt.Errorf("%s -run %s, unchanged, is not green: %v\n%s", pkg, names, err, out)
-				return
-			}
-		}
-		b.say("ok        unchanged: %s, %d sets of tests (%.1f s)", pkg, len(runs[pkg]), time.Since(began).Seconds())
-	})
-	return errors.Join(all...)
+	for pkg, run := range names {
+		out = append(out, mutant{name: "unchanged", tests: []target{{pkg, run[1:]}}})
+	}
+	return out
 }
 
-// try builds and runs one mutant.
-func (b *bench) try(i int, m mutant) {
-	began := time.Now()
-	verdict, detail := b.verdict(i, m)
-	took := time.Since(began).Seconds()
-	b.mu.Lock()
-	switch verdict {
-	case "ok":
-	case "SURVIVED":
-		b.survivors++
-	default:
-		b.errors++
+// all tries rows, so many at once, and counts the verdicts.
+func (b *bench) all(rows []mutant, jobs int) map[string]int {
+	count, slots := map[string]int{}, make(chan struct{}, max(jobs, 1))
+	var wg sync.WaitGroup
+	for i, m := range rows {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			began := time.Now()
+			verdict, detail := b.try(filepath.Join(b.dir, fmt.Sprint(i)), m)
+			b.Lock()
+			defer b.Unlock()
+			count[verdict]++
+			if m.file == "" && verdict == survived {
+				verdict, detail = noticed, m.tests[0].pkg
+			}
+			fmt.Fprintf(os.Stdout, "%-9s %s: %s (%.1f s) %s\n", verdict, m.file, m.name, time.Since(began).Seconds(), detail)
+		})
 	}
-	b.mu.Unlock()
-	b.say("%-9s %s: %s (%.1f s)%s", verdict, m.file, m.name, took, detail)
+	wg.Wait()
+	return count
 }
 
-func (b *bench) verdict(i int, m mutant) (verdict, detail string) {
-	fail := func(err error) (string, string) { return "ERROR", fmt.Sprintf("\n  %s: %v", m.at, err) }
-	path := filepath.Join(b.root, m.file)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fail(err)
+// try builds and runs one mutant, or the files as they are for a row without an edit.
+func (b *bench) try(scratch string, m mutant) (verdict, detail string) {
+	fail := func(what string, err error, out []byte) (string, string) {
+		return failed, fmt.Sprintf("\n  %s: %s: %v\n%s", m.at, what, err, out)
 	}
-	changed, err := m.apply(string(text))
-	if err != nil {
-		return fail(err)
-	}
-	scratch := filepath.Join(b.dir, fmt.Sprint(i))
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return fail(err)
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		return fail("no scratch", err, nil)
 	}
 	defer os.RemoveAll(scratch)
-	other, overlay := filepath.Join(scratch, filepath.Base(m.file)), filepath.Join(scratch, "overlay.json")
-	plan, err := json.Marshal(map[string]map[string]string{"Replace": {path: other}})
-	if err != nil {
-		return fail(err)
-	}
-	if err := errors.Join(os.WriteFile(other, []byte(changed), 0o644), os.WriteFile(overlay, plan, 0o644)); err != nil {
-		return fail(err)
-	}
-	for n, t := range m.tests {
-		binary := filepath.Join(scratch, fmt.Sprintf("test-%d", n))
-		if out, err := b.build(t.pkg, binary, overlay); err != nil {
-			return fail(fmt.Errorf("does not compile:\n%s", out))
-		}
-		out, err := b.test(t.pkg, binary, t.run, overlay)
-		if err == nil {
-			return "SURVIVED", fmt.Sprintf("\n  %s: %s %s is green: %s", m.at, t.pkg, t.run, m.why)
-		}
-		if !regexp.MustCompile(`--- FAIL|panic: |fatal error: `).Match(out) {
-			return fail(fmt.Errorf("%s %s is red without a test that failed: %w\n%s", t.pkg, t.run, err, out))
-		}
-		if n == 0 {
-			if found := regexp.MustCompile(`--- FAIL: (\S+)`).FindSubmatch(out); found != nil {
-				detail = " " + string(found[1])
-			}
+	overlay := ""
+	if m.file != "" {
+		overlay = filepath.Join(scratch, "overlay.json")
+		if err := m.apply(filepath.Join(b.root, m.file), overlay); err != nil {
+			return fail("cannot apply", err, nil)
 		}
 	}
-	return "ok", detail
-}
-
-// build compiles the tests of a package. overlay is "" for the real files.
-func (b *bench) build(pkg, binary, overlay string) ([]byte, error) {
-	return b.command(5*time.Minute, b.root, overlay, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary, pkg)
-}
-
-// test runs tests in the directory of their package, as go test does.
-func (b *bench) test(pkg, binary, names, overlay string) ([]byte, error) {
-	return b.command(3*time.Minute, filepath.Join(b.root, pkg), overlay,
-		binary, "-test.run", names, "-test.failfast", "-test.short", "-test.timeout", "2m")
+	for _, t := range m.tests {
+		binary := filepath.Join(scratch, "test")
+		if out, err := b.command(b.root, overlay, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary, t.pkg); err != nil {
+			return fail("does not compile", err, out)
+		}
+		out, err := b.command(filepath.Join(b.root, t.pkg), overlay, binary, "-test.run", t.run, "-test.failfast", "-test.short", "-test.timeout", "4m")
+		found := regexp.MustCompile(`--- FAIL: \S+|panic: .*|fatal error: .*`).Find(out)
+		switch {
+		case strings.Contains(string(out), "no tests to run"), err != nil && found == nil, err != nil && overlay == "":
+			return fail("tests", err, out)
+		case err == nil:
+			return survived, fmt.Sprintf("\n  %s: %s %s is green. %s", m.at, t.pkg, t.run, m.why)
+		}
+		detail += strings.TrimPrefix(string(found), "--- FAIL: ") + " "
+	}
+	return noticed, detail
 }
 
 // command runs one command. What the tests build themselves is built with the
 // overlay too, and what a machine lacks is a failure, as it is for CI.
-func (b *bench) command(limit time.Duration, dir, overlay string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+func (b *bench) command(dir, overlay string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
@@ -212,24 +171,4 @@ func (b *bench) command(limit time.Duration, dir, overlay string, args ...string
 	}
 	cmd.Env = append(os.Environ(), "CI=1", "GOFLAGS="+flags, "TEST_OVERLAY="+overlay)
 	return cmd.CombinedOutput()
-}
-
-func (b *bench) say(format string, args ...any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	fmt.Fprintf(b.w, format+"\n", args...)
-}
-
-// parallel calls f for 0 to n-1, so many at once.
-func parallel(jobs, n int, f func(int)) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, max(jobs, 1))
-	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			f(i)
-		})
-	}
-	wg.Wait()
 }

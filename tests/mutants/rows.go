@@ -1,20 +1,20 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
-// A mutant is one edit and the tests that must notice it.
+// A mutant is one edit of file, relative to the top of the module, and the tests that
+// must notice it. The row stands at.
 type mutant struct {
-	name, why string
-	// file is relative to the top of the module.
-	file     string
-	old, new string
-	tests    []target
-	// at is where the row stands.
-	at string
+	name, why, at  string
+	file, old, new string
+	tests          []target
 }
 
 // A target is a package, as ./path, and the names of tests in it.
@@ -27,69 +27,58 @@ func readRows(path string) ([]mutant, error) {
 		return nil, err
 	}
 	var out []mutant
-	var before, after []string
-	finish := func() {
-		if len(out) > 0 {
-			m := &out[len(out)-1]
-			m.old, m.new = strings.Join(before, "\n"), strings.Join(after, "\n")
-		}
-		before, after = nil, nil
-	}
 	for i, line := range strings.Split(string(data), "\n") {
 		at := fmt.Sprintf("%s:%d", path, i+1)
 		word, rest, _ := strings.Cut(line, " ")
-		rest = strings.TrimSpace(rest)
-		switch {
-		case line == "" || line[0] == '#':
+		if line == "" || line[0] == '#' {
 			continue
-		case word == "==":
-			finish()
+		}
+		if word == "==" {
 			out = append(out, mutant{name: rest, at: at})
 			continue
-		case len(out) == 0:
+		}
+		if out == nil {
 			return nil, fmt.Errorf("%s: a row begins with ==", at)
 		}
 		m := &out[len(out)-1]
 		switch {
 		case line[0] == '-':
-			before = append(before, line[1:])
+			m.old += line[1:] + "\n"
 		case line[0] == '+':
-			after = append(after, line[1:])
+			m.new += line[1:] + "\n"
 		case word == "why":
-			m.why = rest
+			m.why = strings.TrimSpace(rest)
 		case word == "file":
 			m.file = rest
 		case word == "test":
-			pkg, run, ok := strings.Cut(rest, " ")
-			if !ok {
-				return nil, fmt.Errorf("%s: a test is a package and names", at)
-			}
-			m.tests = append(m.tests, target{pkg, strings.TrimSpace(run)})
+			pkg, run, _ := strings.Cut(rest, " ")
+			m.tests = append(m.tests, target{pkg, run})
 		default:
 			return nil, fmt.Errorf("%s: %q is no part of a row", at, word)
 		}
 	}
-	finish()
-	seen := map[string]bool{}
-	for _, m := range out {
-		if m.name == "" || m.why == "" || m.file == "" || m.old == "" || m.tests == nil {
-			return nil, fmt.Errorf("%s: a row has a name, a reason, a file, a test and an edit", m.at)
+	for i := range out {
+		m := &out[i]
+		m.old, m.new = strings.TrimSuffix(m.old, "\n"), strings.TrimSuffix(m.new, "\n")
+		if m.name == "" || m.file == "" || m.old == "" || m.old == m.new || m.tests == nil {
+			return nil, fmt.Errorf("%s: a row has a name, a file, a test and an edit", m.at)
 		}
-		if seen[m.name] {
-			return nil, fmt.Errorf("%s: the second row called %q", m.at, m.name)
-		}
-		seen[m.name] = true
 	}
 	return out, nil
 }
 
-// apply returns the text of the file after the edit.
-func (m mutant) apply(text string) (string, error) {
-	if n := strings.Count(text, m.old); n != 1 {
-		return "", fmt.Errorf("the old text occurs %d times in %s", n, m.file)
+// apply writes the file at path with the edit beside an overlay for the compiler
+// (go help build).
+func (m mutant) apply(path, overlay string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
 	}
-	if m.old == m.new {
-		return "", fmt.Errorf("the edit changes nothing")
+	if n := strings.Count(string(text), m.old); n != 1 {
+		return fmt.Errorf("the old text occurs %d times in %s", n, m.file)
 	}
-	return strings.Replace(text, m.old, m.new, 1), nil
+	changed := filepath.Join(filepath.Dir(overlay), filepath.Base(path))
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+	return errors.Join(err, os.WriteFile(overlay, replace, 0o644),
+		os.WriteFile(changed, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o644))
 }
