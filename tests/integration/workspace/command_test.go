@@ -11,7 +11,7 @@ import (
 
 // What the check refuses in scope workspace, and what it lets through. "W",
 // "O" and "T" stand for the workspace, a directory outside, and TMPDIR.
-func TestCommandCheck(t *testing.T) {
+func TestCommandThatLeavesTheWorkspaceIsRefused(t *testing.T) {
 	const (
 		absolute = `sandbox violation: absolute path "%s" escapes workspace "W"`
 		cd       = "sandbox violation: cd outside workspace is not permitted in workspace sandbox scope"
@@ -84,7 +84,7 @@ func TestCommandCheck(t *testing.T) {
 }
 
 // The error and the report of a refused launch.
-func TestCommandCheckReport(t *testing.T) {
+func TestRefusedCommandIsReported(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		pol := p.policy(m{"commandCheck": "deny"})
@@ -103,6 +103,34 @@ func TestCommandCheckReport(t *testing.T) {
 		r := p.shell(t, pol, `s=$(printf '\057'); echo x > "${s}var${s}tmp${s}shim-test-x"`)
 		if r.Code != 2 || !strings.Contains(r.Stderr, "Permission denied") {
 			t.Error(r)
+		}
+		if got := launch.NotEnforced(p.report(t), "command"); len(got) != 2 {
+			t.Errorf("command: %q, want the limit and what was opaque", got)
+		}
+	})
+}
+
+// A command that is too long to be followed is opaque as a whole; it is only
+// searched for absolute paths between blanks.
+func TestLongCommandIsOpaque(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		const kilobytes = 70
+		long := "\n: " + strings.Repeat(strings.Repeat("x", 1023)+" ", kilobytes)
+		check := p.policy(m{"commandCheck": "deny"})
+		glued := `cat <"` + p.outside + `/file"; `
+		for _, row := range []struct {
+			name, command string
+			code          int
+		}{
+			{"short, glued", glued, 126},
+			{"long, glued", glued + long, 0},
+			{"long, between blanks", ": " + p.outside + "/file " + long, 126},
+			{"long", ": " + long, 0},
+		} {
+			if r := p.shell(t, check, row.command); r.Code != row.code {
+				t.Errorf("%s: exit %d, want %d: %s", row.name, r.Code, row.code, r.Stderr)
+			}
 		}
 		if got := launch.NotEnforced(p.report(t), "command"); len(got) != 2 {
 			t.Errorf("command: %q, want the limit and what was opaque", got)
