@@ -106,6 +106,26 @@ func TestMakeHoldsAndGrants(t *testing.T) {
 	}
 }
 
+// What is granted is looked up anew: a directory that was exchanged since the plan is
+// noticed, not walked as it was.
+func TestGrantsAreLookedUpAnew(t *testing.T) {
+	dir := stage(t)
+	plans := 0
+	pl, err := Make(inputOf(&rules.Policy{Version: 1, Hidden: hide(dir + "/ws/f")}), func([]string) (plan.Sink, error) {
+		if plans++; plans == 1 {
+			if err := errors.Join(os.Rename(dir+"/ws", dir+"/moved"), os.Rename(dir+"/beside", dir+"/ws")); err != nil {
+				return nil, err
+			}
+		}
+		return &plan.Recorder{}, nil
+	})
+	errnotest.Must(t, err)
+	defer pl.Close()
+	if plans != 2 {
+		t.Errorf("%d plans, want 2", plans)
+	}
+}
+
 // What is hidden is held as it was planned, or the plan is for nothing.
 func TestHold(t *testing.T) {
 	dir := stage(t)
