@@ -122,8 +122,8 @@ func TestUnansweredCommandStops(t *testing.T) {
 			{network, "curl localhost", "EMFILE", "mysh", 125, "command: "},
 			{network, "curl localhost", "EIO", "mysh", 125, "command: "},
 			{network, "true", "", "mysh", 0, ""},
-			{scope, "cat " + link + "/passwd", "", "link", 126, "sandbox violation"},
-			{scope, "cat " + link + "/passwd", "EMFILE", "link", 125, "command: "},
+			{scope, "touch " + link + "/passwd", "", "link", 126, "sandbox violation"},
+			{scope, "touch " + link + "/passwd", "EMFILE", "link", 125, "command: "},
 			{scope, "true " + p.work, "EMFILE", "link", 0, ""},
 		} {
 			c := launch.Cmd{Path: shim, Args: []string{"mysh", "-c", row.command}, User: u, Dir: p.work, Policy: row.policy}

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/user"
-	"path"
 	"path/filepath"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/command"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
@@ -28,7 +27,6 @@ standard input.
   --root DIR       one more allowed root; may be given more than once
   --scope SCOPE    workspace (default), local or unrestricted
   --network MODE   allow (default) or deny: refuse words like curl and nc
-  --shell NAME     the shell that will read it (default: bash)
   --json           one JSON object
 
 Exit codes: 0 nothing is refused, 1 the command is refused, 2 wrong usage.
@@ -51,7 +49,6 @@ func CheckCommand(v *voice.Caller, args []string) error {
 	f.Text(&workspace, "workspace")
 	f.Text(&o.Scope, "scope")
 	f.Text(&o.Network, "network")
-	f.Text(&o.Shell, "shell")
 	f.Switch(&asJSON, "json")
 	f.List(&roots, "root")
 	rest, err := f.Read(args)
@@ -98,22 +95,17 @@ func CheckCommand(v *voice.Caller, args []string) error {
 			o.Roots = append(o.Roots, real)
 		}
 	}
-	if home := v.Getenv("HOME"); path.IsAbs(home) {
-		o.Home = home
-	}
-	o.HomeOf = func(name string) (string, bool) {
-		u, err := user.Lookup(name)
-		if err != nil {
-			return "", false
-		}
-		return u.HomeDir, true
+	o.Dir = o.Workspace
+	o.Resolve = func(path string) (string, error) {
+		loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
+		return loc.Path, err
 	}
 	o.Lookup = func(name string) (string, bool) {
 		value := v.Getenv(name)
 		return value, value != ""
 	}
 	result, violation := command.Check(text, o)
-	if errors.Is(violation, command.ErrScope) || errors.Is(violation, command.ErrNetwork) {
+	if _, refused := errors.AsType[command.Violation](violation); violation != nil && !refused {
 		return f.Wrong(violation.Error())
 	}
 	if asJSON {
@@ -164,7 +156,7 @@ func checkedJSON(v *voice.Caller, r command.Result, violation error) error {
 		out.Violation = violation.Error()
 	}
 	for _, n := range r.Paths {
-		out.Paths = append(out.Paths, named{n.Text, n.Path, n.Use.String(), n.Pos, n.Outside})
+		out.Paths = append(out.Paths, named{n.Text, n.Path, string(n.Use), n.Pos, n.Outside})
 	}
 	for _, o := range r.Opaque {
 		out.Opaque = append(out.Opaque, opaque{o.Text, o.Why, o.Pos})

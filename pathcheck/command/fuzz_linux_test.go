@@ -14,11 +14,11 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, how uint8) {
 		o := Options{
-			Scope: ScopeWorkspace, Workspace: "/base/ws", Roots: []string{"/base/cache"}, Home: "/base/home",
-			Shell:   []string{"bash", "dash", "zsh", "ksh"}[how%4],
+			Scope: ScopeWorkspace, Workspace: "/base/ws", Roots: []string{"/base/cache"}, Dir: "/base/ws",
+			Lookup:  func(name string) (string, bool) { return "/base/home", name == "HOME" },
 			Resolve: func(p string) (string, error) { return p, errNoTree },
 		}
-		if how&4 != 0 {
+		if how&1 != 0 {
 			o.Scope, o.Network = ScopeLocal, NetworkDeny
 		}
 		res, err := Check(text, o)
@@ -27,10 +27,10 @@ func FuzzCheck(f *testing.F) {
 			if n.Pos < 0 || n.Pos > len(text) || !strings.HasPrefix(n.Path, "/") {
 				t.Fatalf("%q: %+v", text, n)
 			}
-			outside = outside || n.Outside && n.Use != Search
+			outside = outside || n.Outside && n.Use != read
 		}
-		if o.Scope == ScopeWorkspace && outside && err == nil && len(res.Opaque) == 0 {
-			t.Fatalf("%q: a path outside and neither an error nor an opaque part: %+v", text, res)
+		if o.Scope == ScopeWorkspace && outside && err == nil {
+			t.Fatalf("%q: a path outside and no error: %+v", text, res)
 		}
 		// The plain rule holds where the text has no quoting at all.
 		if o.Scope == ScopeWorkspace && plainEscape(text) && err == nil {
@@ -42,10 +42,10 @@ func FuzzCheck(f *testing.F) {
 // plainEscape reports whether text is words and blanks alone, one of which is an
 // absolute path that stays outside.
 func plainEscape(text string) bool {
-	if strings.Trim(text, plainWords) != "" {
+	if !strings.HasPrefix(text, "touch ") || strings.Trim(text, plainWords) != "" {
 		return false
 	}
-	for _, w := range strings.Fields(text) {
+	for _, w := range strings.Fields(strings.TrimPrefix(text, "touch ")) {
 		if strings.HasPrefix(w, "/etc/") && !strings.Contains(w, "..") {
 			return true
 		}
@@ -66,27 +66,14 @@ func FuzzShellCommand(f *testing.F) {
 		f.Add(line, "bash")
 		f.Add("sh "+line, "busybox")
 	}
-	for _, g := range grammars {
-		for _, name := range g.names {
-			f.Add("-o x -c TEXT", name)
-		}
+	for name := range strings.FieldsSeq(shells) {
+		f.Add("-o x -c TEXT", name)
 	}
 	f.Fuzz(func(t *testing.T, line, name string) {
 		argv := append([]string{name}, strings.Split(line, " ")...)
 		for _, as := range []string{"", name, "sh", "zsh", "yash"} {
-			text, ok := ShellCommand(argv, as)
-			if !ok && text != "" {
-				t.Fatalf("%q: text %q and not ok", argv, text)
-			}
-			if !ok {
-				continue
-			}
-			found := false
-			for _, a := range argv[1:] {
-				found = found || a == text
-			}
-			if !found {
-				t.Fatalf("%q: text %q is no argument", argv, text)
+			if i, ok := ShellCommand(argv, as); ok && (i < 2 || i >= len(argv)) {
+				t.Fatalf("%q: index %d", argv, i)
 			}
 		}
 		ShellCommand(nil, name)
