@@ -66,12 +66,13 @@ func TestProofOfWhatWasNotEntered(t *testing.T) {
 			if program == "" {
 				program = "/bin/true"
 			}
-			d := Domain{Ruleset: row.rs, asked: &rules.Policy{}, offered: rules.Kernel{ABI: 1}}
+			asked := rules.Policy{Hidden: []rules.Entry{{Path: "/x"}}}
+			d := Domain{Ruleset: row.rs, asked: &asked, offered: rules.Kernel{ABI: 1}}
 			if err := d.Prove(row.pl, program); !says(err, row.want) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
 			// A filter proves nothing of files.
-			d.asked = &rules.Policy{Isolate: rules.IsolateTTY, Network: rules.Network{Mode: rules.NetworkDeny}}
+			asked.Isolate, asked.Network.Mode = rules.IsolateTTY, rules.NetworkDeny
 			d.Filter = filterFor(d.asked)
 			if err := d.Prove(row.pl, program); row.want != "" && !says(err, row.want) {
 				t.Errorf("with a filter: %v, want %q", err, row.want)
