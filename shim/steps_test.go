@@ -16,6 +16,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/confine"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/errnotest"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/output"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/target"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
@@ -156,19 +157,29 @@ func TestDemand(t *testing.T) {
 	}
 }
 
-// What the policy itself names for its report and log was not left open by chance.
+// What was taken for report and log was not left open for the program; what the policy
+// names for them and could not be taken is judged like the rest.
 func TestForeign(t *testing.T) {
+	var p [2]int
+	errnotest.Must(t, unix.Pipe(p[:]))
+	defer unix.Close(p[0])
+	defer unix.Close(p[1])
 	l := newLaunch(&Call{})
-	l.inherited = []int{0, 3, 4, 5}
-	l.request = &request{Policy: &rules.Policy{
-		Report: rules.Destination{FD: 3, IsFD: true}, Log: rules.LogConfig{To: rules.Destination{FD: 5, IsFD: true}},
-	}}
-	if got := l.foreign(); !slices.Equal(got, []int{0, 4}) || len(l.inherited) != 4 {
+	l.inherited = []int{0, p[0], p[1]}
+	if got := l.foreign(); !slices.Equal(got, l.inherited) {
 		t.Errorf("%v of %v", got, l.inherited)
 	}
-	l.request.Policy.Report.IsFD, l.request.Policy.Log.To.IsFD = false, false
-	if got := l.foreign(); !slices.Equal(got, l.inherited) {
-		t.Errorf("%v", got)
+	for _, file := range []**output.File{&l.out, &l.logTo} {
+		var err error
+		*file, err = output.Open(rules.Destination{IsFD: true, FD: p[1]}, l.inherited)
+		errnotest.Must(t, err)
+		if got := l.foreign(); !slices.Equal(got, []int{0, p[0]}) || len(l.inherited) != 3 {
+			t.Errorf("%v of %v", got, l.inherited)
+		}
+		*file = nil
+	}
+	if f, err := output.Open(rules.Destination{IsFD: true, FD: p[0]}, l.inherited); err == nil {
+		t.Errorf("one for reading was taken: %v", f)
 	}
 }
 
@@ -193,7 +204,7 @@ func TestReportIsMadeFromTheDomain(t *testing.T) {
 		layers    int
 	}{
 		{"nothing asked", nil, false, &rules.Policy{}, report.MechanismNone, "allow", 0},
-		{"not entered yet", &full, false, p, report.MechanismNone, "allow", 0},
+		{"not entered yet", &full, false, p, report.MechanismUnavailable, "allow", 0},
 		{"all", &full, true, p, report.MechanismBoth, "deny", 1},
 		{"no filter", &noFilter, true, p, report.MechanismLandlock, "allow", 1},
 		{"no Landlock", &old, true, p, report.MechanismUnavailable, "deny", 0},
@@ -232,7 +243,7 @@ func TestReportIsMadeFromTheDomain(t *testing.T) {
 		has := func(what string) bool {
 			return slices.ContainsFunc(r.Enforced, func(e rules.Enforcement) bool { return e.What == what })
 		}
-		if has("hidden") != (row.k != nil && row.k.ABI > 0 && row.p == p) || has("command") != (row.k != nil) || has("capabilities") != (row.entered) {
+		if has("hidden") != (row.entered && row.k.ABI > 0 && row.p == p) || has("command") != row.entered || has("capabilities") != (row.entered) {
 			t.Errorf("%s: enforced %+v", row.name, r.Enforced)
 		}
 		if row.p == p && (!slices.Equal(r.Hidden, []string{"/h"}) || !slices.Equal(r.Exposed, []string{"/x"}) ||
