@@ -66,13 +66,12 @@ func TestProofOfWhatWasNotEntered(t *testing.T) {
 			if program == "" {
 				program = "/bin/true"
 			}
-			asked := rules.Policy{Hidden: []rules.Entry{{Path: "/x"}}}
-			d := Domain{Ruleset: row.rs, asked: &asked, offered: rules.Kernel{ABI: 1}}
+			d := Domain{Ruleset: row.rs, asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1}}
 			if err := d.Prove(row.pl, program); !says(err, row.want) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
 			// A filter proves nothing of files.
-			asked.Isolate, asked.Network.Mode = rules.IsolateTTY, rules.NetworkDeny
+			d.asked = &rules.Policy{Hidden: hide("/x"), Isolate: rules.IsolateTTY, Network: rules.Network{Mode: rules.NetworkDeny}}
 			d.Filter = filterFor(d.asked)
 			if err := d.Prove(row.pl, program); row.want != "" && !says(err, row.want) {
 				t.Errorf("with a filter: %v, want %q", err, row.want)
@@ -80,9 +79,32 @@ func TestProofOfWhatWasNotEntered(t *testing.T) {
 		})
 	}
 	// Where it was said that there is none, there is none to prove.
-	d := Domain{asked: &rules.Policy{}, offered: rules.Kernel{ABI: 1}, noRuleset: "too many"}
+	d := Domain{asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1}, noRuleset: "too many"}
 	if err := d.Prove(hidden, "/bin/true"); err != nil {
 		t.Errorf("a domain too many: %v", err)
+	}
+}
+
+// Ports and signals that a ruleset handles are tried, by the domain as a whole.
+func TestProofOfPortsAndSignals(t *testing.T) {
+	readableLauncher(t) // so it can be signalled, too
+	k := kernel(t, 6)
+	for _, row := range []struct {
+		p    rules.Policy
+		k    rules.Kernel
+		want string
+	}{
+		{rules.Policy{Network: rules.Network{Mode: rules.NetworkPorts, BindTCP: []uint16{}}}, k, "to bind to port"},
+		{rules.Policy{Network: rules.Network{Mode: rules.NetworkPorts, ConnectTCP: []uint16{}}}, k, "to connect to port"},
+		{rules.Policy{Isolate: rules.IsolateSignals}, rules.Kernel{ABI: 6, Errata: 1 << 1}, "the launcher: can be signalled"},
+	} {
+		rs, err := NewRuleset(&row.p, row.k, nil)
+		errnotest.Must(t, err)
+		d := Domain{Ruleset: rs, Filter: filterFor(&row.p), asked: &row.p, offered: row.k}
+		if err := d.Prove(nil, ""); !says(err, row.want) {
+			t.Errorf("%v, want %q", err, row.want)
+		}
+		rs.Close()
 	}
 }
 
