@@ -1,22 +1,27 @@
 package seccomp
 
-import (
-	"errors"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // A Config says what the filter takes away.
 type Config struct {
-	// Sockets says which sockets can be made.
+	// Sockets says which sockets can be made. All but AnySockets also forbid the
+	// ioctls by which a device reaches a network.
 	Sockets Sockets
 	// NoUnixSockets forbids socket(AF_UNIX), and socketpair for datagrams;
 	// other pairs stay.
 	NoUnixSockets bool
 	// NoTerminalInput forbids the ioctls that put input into a terminal.
 	NoTerminalInput bool
-	// Mark answers [Mark] for [Marked].
-	Mark bool
+	// NoKeyrings forbids the system calls on the kernel's keyrings, of which one
+	// starts a program outside (request_key(2)).
+	NoKeyrings bool
+	// NoFileIoctls forbids the ioctls that reach beyond a descriptor's own file.
+	NoFileIoctls bool
+	// NoLimitsOfOthers forbids to set the resource limits of a process by its number,
+	// and the priority of a process group or of a user.
+	NoLimitsOfOthers bool
+	// Mark, unless it is 0, answers [Marked], and [InForce] for this number.
+	Mark uint32
 }
 
 // Sockets says which address families a process can make sockets of. In all
@@ -59,6 +64,9 @@ type test struct {
 
 func equals(n, value uint32) test { return test{arg(n), 0, unix.BPF_JEQ, value} }
 
+// null compares all 64 bits of an argument that is a pointer.
+func null(n uint32) []test { return []test{equals(n, 0), {arg(n) + 4, 0, unix.BPF_JEQ, 0}} }
+
 // ofType compares the type of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK,
 // which share its word.
 func ofType(kind uint32) test          { return test{arg(1), 0xf, unix.BPF_JEQ, kind} }
@@ -67,29 +75,82 @@ func errnoVerdict(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(
 
 const allowVerdict = unix.SECCOMP_RET_ALLOW
 
-// A rule gives its verdict for one system call when all its tests hold; the
-// first rule that does decides.
+// A rule gives its verdict for one system call when all its tests hold and, unless
+// spans is nil, the second argument is an ioctl number among them. The first rule
+// that does decides.
 type rule struct {
 	nr      uint32
 	tests   []test
+	spans   []span
 	verdict uint32
 }
 
-// rules is the policy of the filter, in the order in which it is asked.
+// numbers are those of the system calls that every entry of the kernel has.
+type numbers struct{ addKey, requestKey, keyctl, ioctl, prlimit, setpriority, ioprioSet uint32 }
+
+var native = numbers{
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_IOCTL,
+	unix.SYS_PRLIMIT64, unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET,
+}
+
+// everywhere are the rules for each entry of the kernel.
+func (c Config) everywhere(n numbers) []rule {
+	var out []rule
+	add := func(verdict uint32, nr uint32, tests ...test) { out = append(out, rule{nr, tests, nil, verdict}) }
+	deny := errnoVerdict(unix.EPERM)
+
+	if c.NoTerminalInput {
+		const tioclinux = 0x541c // paste into the console
+		add(deny, n.ioctl, equals(1, unix.TIOCSTI))
+		add(deny, n.ioctl, equals(1, tioclinux))
+	}
+	if c.NoFileIoctls {
+		out = append(out, rule{nr: n.ioctl, spans: fileIoctls, verdict: deny})
+	}
+	if c.Sockets != AnySockets {
+		out = append(out, rule{nr: n.ioctl, spans: networkIoctls, verdict: deny})
+	}
+	if c.NoKeyrings {
+		for _, nr := range []uint32{n.addKey, n.requestKey, n.keyctl} {
+			add(deny, nr)
+		}
+	}
+	if c.NoLimitsOfOthers {
+		// Without a number it is the caller's own limit, without a new one a question.
+		add(allowVerdict, n.prlimit, equals(0, 0))
+		add(allowVerdict, n.prlimit, null(2)...)
+		add(deny, n.prlimit)
+		add(deny, n.setpriority, equals(0, unix.PRIO_PGRP))
+		add(deny, n.setpriority, equals(0, unix.PRIO_USER))
+		add(deny, n.ioprioSet, equals(0, ioprioWhoPgrp))
+		add(deny, n.ioprioSet, equals(0, ioprioWhoUser))
+	}
+	return out
+}
+
+// What ioprio_set(2) takes by (linux/ioprio.h).
+const (
+	ioprioWhoPgrp = 2
+	ioprioWhoUser = 3
+)
+
+// only64 reports whether the filter refuses the entries for other programs
+// altogether: there, sockets are made by a call that has its arguments in memory.
+func (c Config) only64() bool { return c.Sockets != AnySockets || c.NoUnixSockets }
+
+// rules is the policy of the filter for the entry of this architecture, in the order
+// in which it is asked. Those of one system call stand together.
 func (c Config) rules() []rule {
 	var out []rule
-	add := func(verdict uint32, nr uint32, tests ...test) { out = append(out, rule{nr, tests, verdict}) }
+	add := func(verdict uint32, nr uint32, tests ...test) { out = append(out, rule{nr, tests, nil, verdict}) }
 	deny := errnoVerdict(unix.EACCES)
 
-	if c.Mark {
+	if c.Mark != 0 {
 		add(errnoVerdict(markAnswer), unix.SYS_PRCTL, equals(0, markQuestion))
+		add(errnoVerdict(markAnswer), unix.SYS_PRCTL, equals(0, proofQuestion), equals(1, c.Mark))
 	}
 	if c.NoUnixSockets {
 		add(deny, unix.SYS_SOCKET, equals(0, unix.AF_UNIX))
-		// A datagram socket of a pair can send to any address; SOCK_RAW is
-		// another name of it (unix(7)).
-		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), ofType(unix.SOCK_DGRAM))
-		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), ofType(unix.SOCK_RAW))
 	}
 	if c.Sockets != AnySockets {
 		add(allowVerdict, unix.SYS_SOCKET, equals(0, unix.AF_UNIX))
@@ -105,6 +166,14 @@ func (c Config) rules() []rule {
 			}
 		}
 		add(deny, unix.SYS_SOCKET)
+	}
+	if c.NoUnixSockets {
+		// A datagram socket of a pair can send to any address; SOCK_RAW is
+		// another name of it (unix(7)).
+		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), ofType(unix.SOCK_DGRAM))
+		add(deny, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX), ofType(unix.SOCK_RAW))
+	}
+	if c.Sockets != AnySockets {
 		// AF_TIPC has pairs, too, and they can send to any address.
 		add(allowVerdict, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX))
 		add(deny, unix.SYS_SOCKETPAIR)
@@ -117,86 +186,11 @@ func (c Config) rules() []rule {
 		// The protocol "smc" would make another socket of a TCP one.
 		add(deny, unix.SYS_SETSOCKOPT, equals(1, unix.IPPROTO_TCP), equals(2, unix.TCP_ULP))
 	}
-	if c.Sockets != AnySockets || c.NoUnixSockets {
+	if c.only64() {
 		// A ring makes and connects sockets without the system calls above.
 		for _, nr := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
 			add(errnoVerdict(unix.ENOSYS), nr)
 		}
 	}
-	if c.NoTerminalInput {
-		const tioclinux = 0x541c // paste into the console
-		add(errnoVerdict(unix.EPERM), unix.SYS_IOCTL, equals(1, unix.TIOCSTI))
-		add(errnoVerdict(unix.EPERM), unix.SYS_IOCTL, equals(1, tioclinux))
-	}
-	return out
-}
-
-// The four instructions of which the filter is made (linux/bpf_common.h). A
-// jump counts the instructions that it skips.
-func load(off uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: off}
-}
-
-func and(mask uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: mask}
-}
-
-func jump(op uint16, value uint32, skipTrue, skipFalse uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, Jt: skipTrue, Jf: skipFalse, K: value}
-}
-
-func give(verdict uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
-}
-
-// program assembles the filter. What another entry of the kernel would run
-// under other numbers (32-bit programs, x32) gets ENOSYS altogether.
-func (c Config) program() ([]unix.SockFilter, error) {
-	foreign := give(errnoVerdict(unix.ENOSYS))
-	out := []unix.SockFilter{
-		load(offArch),
-		jump(unix.BPF_JEQ, auditArch, 1, 0),
-		foreign,
-	}
-	if x32Bit != 0 {
-		out = append(out, load(offNR), jump(unix.BPF_JSET, x32Bit, 0, 1), foreign)
-	}
-	for _, r := range c.rules() {
-		block, err := r.block()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, block...)
-	}
-	return append(out, give(allowVerdict)), nil
-}
-
-var errLongRule = errors.New("seccomp: a rule is longer than a jump")
-
-// block is one rule: each test that fails skips to behind it.
-func (r rule) block() ([]unix.SockFilter, error) {
-	tests := append([]test{{offNR, 0, unix.BPF_JEQ, r.nr}}, r.tests...)
-	length := 1
-	for _, t := range tests {
-		length += t.length()
-	}
-	if length > 256 {
-		return nil, errLongRule
-	}
-	var out []unix.SockFilter
-	for _, t := range tests {
-		out = append(out, load(t.off))
-		if t.mask != 0 {
-			out = append(out, and(t.mask))
-		}
-		out = append(out, jump(t.jump, t.value, 0, uint8(length-len(out)-1)))
-	}
-	return append(out, give(r.verdict)), nil
-}
-
-func (t test) length() int {
-	if t.mask != 0 {
-		return 3
-	}
-	return 2
+	return append(out, c.everywhere(native)...)
 }
