@@ -73,8 +73,8 @@ type Gap struct {
 // A promise is one line of the table below: one thing that a policy key gives,
 // or one thing near it that it does not give.
 type promise struct {
-	// key is the policy key; asks, or for the elements of "isolate" isolates,
-	// says whether a policy uses it.
+	// key is the policy key, "" for every policy that confines; asks, or for the
+	// elements of "isolate" isolates, says whether a policy uses it.
 	key      string
 	asks     func(*Policy) bool
 	isolates Isolation
@@ -120,6 +120,8 @@ func (pr promise) asked(p *Policy) bool {
 // promises is the only source of what each key guarantees and what it does not.
 // The reference in docs/ is held to it by a test.
 var promises = []promise{
+	{asks: (*Policy).Confines, what: "keyrings", by: BySeccomp, limit: true},
+	{asks: (*Policy).ConfinesFiles, what: "file-ioctls", by: BySeccomp, limit: true},
 	{key: "hidden", asks: hides, what: "hidden", by: ByLandlock, abi: 1},
 	{key: "hidden", asks: hides, what: "truncate", by: ByLandlock, abi: 3, limit: true},
 	{key: "hidden", asks: hides, what: "unix-socket", by: ByLandlock, abi: 9, limit: true},
@@ -157,6 +159,10 @@ var promises = []promise{
 		why: "unix sockets stay, so a service that can be asked over one may send for the program",
 	},
 	{
+		key: "network", asks: (*Policy).ConfinesNetwork, what: "network-devices", abi: never, limit: true,
+		why: "a device node that sends what is written to it stays, such as that of a macvtap interface or a modem",
+	},
+	{
 		key: "network", asks: func(p *Policy) bool { return limitsPorts(p) && p.Network.ConnectTCP != nil },
 		what: "connect-tcp", by: ByLandlock, abi: 4,
 	},
@@ -176,9 +182,10 @@ var promises = []promise{
 	{key: "network", asks: limitsPorts, what: "other-sockets", by: BySeccomp},
 
 	{key: "isolate", isolates: IsolateSignals, what: "signals", by: ByLandlock, abi: 6, errata: signalErratum},
+	{key: "isolate", isolates: IsolateSignals, what: "resource-limits", by: BySeccomp},
 	{
 		key: "isolate", isolates: IsolateSignals, what: "process-limits", abi: never, limit: true,
-		why: "prlimit, setpriority and sched_setaffinity on other processes of the user are not covered by Landlock",
+		why: "priority, scheduling and processors of another process of the user can be set by its number: setpriority, ioprio_set and sched_setaffinity are what threads use on themselves",
 	},
 	{key: "isolate", isolates: IsolateAbstractUnix, what: "abstract-unix", by: ByLandlock, abi: 6},
 	{key: "isolate", isolates: IsolateUnixSockets, what: "unix-sockets", by: BySeccomp},

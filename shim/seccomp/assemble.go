@@ -6,131 +6,164 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The instructions of which the filter is made (linux/bpf_common.h). A jump counts
-// the instructions that it skips.
-func load(off uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: off}
+// Offsets in struct seccomp_data (linux/seccomp.h). The architectures are
+// little-endian: the low half of an argument stands first.
+const (
+	offNR   = 0
+	offArch = 4
+	offArgs = 16
+)
+
+// The instructions of which the filter is made (linux/bpf_common.h).
+const (
+	load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	and     = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+	give    = unix.BPF_RET | unix.BPF_K
+	skip    = unix.BPF_JMP | unix.BPF_JA
+	equal   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	bits    = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+	atLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+	above   = unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K
+)
+
+const (
+	allow = unix.SECCOMP_RET_ALLOW
+	deny  = unix.SECCOMP_RET_ERRNO
+)
+
+// An assembler writes a filter. A jump whose distance is not known yet is written
+// first, and land says where it leads.
+type assembler struct {
+	code []unix.SockFilter
+	mark uint32
+	long bool
 }
 
-func and(mask uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: mask}
+// put writes one instruction, and returns where it stands. A conditional jump goes on
+// when its condition holds, and else skips.
+func (a *assembler) put(code uint16, k uint32) int {
+	a.code = append(a.code, unix.SockFilter{Code: code, K: k})
+	return len(a.code) - 1
 }
 
-func jump(op uint16, value uint32, skipTrue, skipFalse int) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, Jt: uint8(skipTrue), Jf: uint8(skipFalse), K: value}
+// land lets the jump at i skip to the next instruction.
+func (a *assembler) land(i int) {
+	n := len(a.code) - i - 1
+	if a.code[i].Code == skip {
+		a.code[i].K = uint32(n)
+		return
+	}
+	a.code[i].Jf = uint8(n)
+	a.long = a.long || n > 255
 }
-
-func skip(n int) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(n)}
-}
-
-func give(verdict uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
-}
-
-// maxSkip is how far a conditional jump reaches.
-const maxSkip = 255
 
 var errLong = errors.New("seccomp: the filter is longer than a jump")
 
-// program assembles the filter. The entry for 32-bit programs has other numbers; with
-// only64 it gets ENOSYS altogether, like every entry that is not known, and x32.
+// program assembles the filter. The entry for 32-bit programs has other numbers; where
+// it makes sockets, by a call that has its arguments in memory, it gets ENOSYS
+// altogether, like every entry that is not known, and x32.
 func (c Config) program() ([]unix.SockFilter, error) {
-	foreign := give(errnoVerdict(unix.ENOSYS))
-	var other []unix.SockFilter
-	if !c.only64() {
-		calls, err := assemble(c.everywhere(numbers32))
-		if err != nil {
-			return nil, err
-		}
-		other = append(other, jump(unix.BPF_JEQ, auditArch32, 0, 1+len(calls)), load(offNR))
-		other = append(other, calls...)
+	w := c.wants()
+	a := &assembler{mark: c.Mark}
+	a.put(load, offArch)
+	a.code[a.put(equal, auditArch)].Jt = 1
+	other := a.put(skip, 0)
+	a.put(load, offNR)
+	if x32Bit != 0 {
+		x32 := a.put(bits, x32Bit)
+		a.put(give, deny|uint32(unix.ENOSYS))
+		a.land(x32)
 	}
-	other = append(other, foreign)
-	if len(other) > maxSkip {
+	a.rules(w, network, nil)
+	a.rules(w, everywhere, &native)
+	a.put(give, allow)
+
+	a.land(other)
+	if w&noRing == 0 {
+		foreign := a.put(equal, auditArch32)
+		a.put(load, offNR)
+		a.rules(w, everywhere, &numbers32)
+		a.put(give, allow)
+		a.land(foreign)
+	}
+	a.put(give, deny|uint32(unix.ENOSYS))
+	if a.long {
 		return nil, errLong
 	}
-	out := append([]unix.SockFilter{load(offArch), jump(unix.BPF_JEQ, auditArch, len(other), 0)}, other...)
-
-	out = append(out, load(offNR))
-	if x32Bit != 0 {
-		out = append(out, jump(unix.BPF_JSET, x32Bit, 0, 1), foreign)
-	}
-	calls, err := assemble(c.rules())
-	return append(out, calls...), err
+	return a.code, nil
 }
 
-// assemble is the rules, with the number of the system call loaded: those of other
-// calls are skipped, and what no rule decides is allowed.
-func assemble(rules []rule) ([]unix.SockFilter, error) {
-	var out []unix.SockFilter
-	for len(rules) > 0 {
-		nr := rules[0].nr
-		var calls []unix.SockFilter
-		for len(rules) > 0 && rules[0].nr == nr {
-			calls = append(calls, rules[0].block()...)
-			rules = rules[1:]
+// rules writes what is wanted of a list, with the number of the system call loaded,
+// and keeps it. What no rule of a call decides is allowed.
+func (a *assembler) rules(w wants, list []rule, n *numbers) {
+	call, current := -1, uint32(0)
+	for _, r := range list {
+		if w&r.wants == 0 {
+			continue
 		}
-		calls = append(calls, give(allowVerdict))
-		if len(calls) > maxSkip {
-			return nil, errLong
+		nr := uint32(r.call)
+		if n != nil {
+			nr = uint32(n[r.call])
 		}
-		out = append(append(out, jump(unix.BPF_JEQ, nr, 0, len(calls))), calls...)
+		if call >= 0 && nr != current {
+			a.put(give, allow)
+			a.land(call)
+			call = -1
+		}
+		if call < 0 {
+			call, current = a.put(equal, nr), nr
+		}
+		a.rule(&r)
 	}
-	return append(out, give(allowVerdict)), nil
+	if call >= 0 {
+		a.put(give, allow)
+		a.land(call)
+	}
 }
 
-// block is one rule: each test that fails skips to behind it.
-func (r rule) block() []unix.SockFilter {
-	last := []unix.SockFilter{give(r.verdict)}
+// rule writes one rule: what fails skips to behind it.
+func (a *assembler) rule(r *rule) {
+	start := len(a.code)
+	for _, t := range r.tests {
+		code, value, off := uint16(equal), t.value, offArgs+8*uint32(t.arg)
+		switch t.how {
+		case nothing:
+			continue
+		case high:
+			off += 4
+		case has:
+			code = bits
+		case own:
+			value = a.mark
+		}
+		a.put(load, off)
+		if t.how == kind {
+			a.put(and, 0xf)
+		}
+		a.put(code, value)
+	}
 	if r.spans != nil {
-		last = append(search(r.spans), last...)
-	}
-	length := len(last)
-	for _, t := range r.tests {
-		length += t.length()
-	}
-	var out []unix.SockFilter
-	for _, t := range r.tests {
-		out = append(out, load(t.off))
-		if t.mask != 0 {
-			out = append(out, and(t.mask))
+		a.put(load, offArgs+8)
+		a.put(and, 0xffff)
+		for _, s := range *r.spans {
+			a.put(atLeast, s.low()) // below it are those before, which it is not
+			a.put(above, s.high())
 		}
-		out = append(out, jump(t.jump, t.value, 0, length-len(out)-1))
+		a.put(skip, 1)
 	}
-	return append(out, last...)
-}
-
-// search goes on when the ioctl number is in one of the spans, which are sorted, and
-// else skips one instruction.
-func search(spans []span) []unix.SockFilter {
-	length := 1
-	for _, s := range spans {
-		length += s.length()
-	}
-	// Most ioctls are those of terminals, and below all of a file system's.
-	out := []unix.SockFilter{load(arg(1)), and(0xffff), jump(unix.BPF_JGE, spans[0].low(), 0, length-1)}
-	for _, s := range spans {
-		length -= s.length()
-		if s.first == s.last {
-			out = append(out, jump(unix.BPF_JEQ, s.low(), length, 0))
-		} else {
-			out = append(out, jump(unix.BPF_JGE, s.low(), 0, 1), jump(unix.BPF_JGT, s.high(), 0, length))
+	for i := start; i < len(a.code); i++ {
+		if a.code[i].Code == above {
+			a.land(i)
 		}
 	}
-	return append(out, skip(1))
-}
-
-func (s span) length() int {
-	if s.first == s.last {
-		return 1
+	verdict := uint32(allow)
+	if r.errno != 0 {
+		verdict = deny | uint32(r.errno)
 	}
-	return 2
-}
-
-func (t test) length() int {
-	if t.mask != 0 {
-		return 3
+	a.put(give, verdict)
+	for i := start; i < len(a.code); i++ {
+		if c := a.code[i].Code; c == equal || c == bits || c == atLeast {
+			a.land(i)
+		}
 	}
-	return 2
 }

@@ -32,25 +32,25 @@ func TestEverywhere(t *testing.T) {
 			nr   uint32
 			args [6]uint64
 		}{
-			{"add_key", keyrings, n.addKey, args()},
-			{"request_key", keyrings, n.requestKey, args(1, 2, 3, 4)},
-			{"keyctl", keyrings, n.keyctl, args(unix.KEYCTL_GET_KEYRING_ID)},
-			{"a limit of another process", limits, n.prlimit, args(1, unix.RLIMIT_CPU, 0x1000)},
-			{"a limit of its own by number", limits, n.prlimit, args(4242, unix.RLIMIT_CPU, 0x1000)},
-			{"a limit at a high address", limits, n.prlimit, args(1, unix.RLIMIT_CPU, 0x7f00_00000000)},
-			{"a limit of a dirty number", limits, n.prlimit, args(dirt|1, unix.RLIMIT_CPU, 0x1000)},
-			{"its own limit", Config{}, n.prlimit, args(0, unix.RLIMIT_CPU, 0x1000)},
-			{"its own limit, dirty", Config{}, n.prlimit, args(dirt, unix.RLIMIT_CPU, 0x1000)},
-			{"asked for a limit of another", Config{}, n.prlimit, args(1, unix.RLIMIT_CPU, 0, 0x1000)},
-			{"priority of a process", Config{}, n.setpriority, args(unix.PRIO_PROCESS, 1, 5)},
-			{"priority of a group", limits, n.setpriority, args(dirt|unix.PRIO_PGRP, 0, 5)},
-			{"priority of a user", limits, n.setpriority, args(unix.PRIO_USER, 0, 5)},
-			{"I/O priority of a process", Config{}, n.ioprioSet, args(1, 1)},
-			{"I/O priority of a group", limits, n.ioprioSet, args(2, 0)},
-			{"I/O priority of a user", limits, n.ioprioSet, args(dirt|3, 0)},
-			{"SNAP_DESTROY", files, n.ioctl, args(3, 0x5000940f)},
-			{"SNAP_DESTROY, dirty", files, n.ioctl, args(3, dirt|0x5000940f)},
-			{"TIOCSTI", terminals, n.ioctl, args(0, unix.TIOCSTI)},
+			{"add_key", keyrings, uint32(n[addKey]), args()},
+			{"request_key", keyrings, uint32(n[requestKey]), args(1, 2, 3, 4)},
+			{"keyctl", keyrings, uint32(n[keyctl]), args(unix.KEYCTL_GET_KEYRING_ID)},
+			{"a limit of another process", limits, uint32(n[prlimit]), args(1, unix.RLIMIT_CPU, 0x1000)},
+			{"a limit of its own by number", limits, uint32(n[prlimit]), args(4242, unix.RLIMIT_CPU, 0x1000)},
+			{"a limit at a high address", limits, uint32(n[prlimit]), args(1, unix.RLIMIT_CPU, 0x7f00_00000000)},
+			{"a limit of a dirty number", limits, uint32(n[prlimit]), args(dirt|1, unix.RLIMIT_CPU, 0x1000)},
+			{"its own limit", Config{}, uint32(n[prlimit]), args(0, unix.RLIMIT_CPU, 0x1000)},
+			{"its own limit, dirty", Config{}, uint32(n[prlimit]), args(dirt, unix.RLIMIT_CPU, 0x1000)},
+			{"asked for a limit of another", Config{}, uint32(n[prlimit]), args(1, unix.RLIMIT_CPU, 0, 0x1000)},
+			{"priority of a process", Config{}, uint32(n[setpriority]), args(unix.PRIO_PROCESS, 1, 5)},
+			{"priority of a group", limits, uint32(n[setpriority]), args(dirt|unix.PRIO_PGRP, 0, 5)},
+			{"priority of a user", limits, uint32(n[setpriority]), args(unix.PRIO_USER, 0, 5)},
+			{"I/O priority of a process", Config{}, uint32(n[ioprioSet]), args(1, 1)},
+			{"I/O priority of a group", limits, uint32(n[ioprioSet]), args(2, 0)},
+			{"I/O priority of a user", limits, uint32(n[ioprioSet]), args(dirt|3, 0)},
+			{"SNAP_DESTROY", files, uint32(n[ioctl]), args(3, 0x5000940f)},
+			{"SNAP_DESTROY, dirty", files, uint32(n[ioctl]), args(3, dirt|0x5000940f)},
+			{"TIOCSTI", terminals, uint32(n[ioctl]), args(0, unix.TIOCSTI)},
 		} {
 			for _, c := range []Config{keyrings, limits, files, terminals, {Mark: 1}} {
 				want := uint32(allowed)
@@ -103,7 +103,7 @@ func TestSpans(t *testing.T) {
 				continue // TestProgram's
 			}
 			for _, above := range []uint64{0, 0x40180000, dirt | 0xffff0000} {
-				if got := machine(call{auditArch, native.ioctl, args(3, above|uint64(number))}); got != want {
+				if got := machine(call{auditArch, uint32(native[ioctl]), args(3, above|uint64(number))}); got != want {
 					t.Fatalf("%s: %#x: got %#x, want %#x", name, above|uint64(number), got, want)
 				}
 			}

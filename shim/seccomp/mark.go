@@ -18,11 +18,6 @@ const proofQuestion = markQuestion + 1
 // Marked reports whether this process stands behind a filter with the mark.
 func Marked() bool { return ask(markQuestion, 0) }
 
-// InForce reports whether this thread stands behind the filter of c. A filter is
-// loaded as a whole or not at all, so that one answer speaks for all of it; and an
-// outer launch's filter has another argument.
-func InForce(c Config) bool { return c.Mark != 0 && ask(proofQuestion, uintptr(c.Mark)) }
-
 func ask(question, argument uintptr) bool {
 	_, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, question, argument, 0, 0, 0, 0)
 	return errno == markAnswer
