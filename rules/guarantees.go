@@ -120,8 +120,6 @@ func (pr promise) asked(p *Policy) bool {
 // promises is the only source of what each key guarantees and what it does not.
 // The reference in docs/ is held to it by a test.
 var promises = []promise{
-	{asks: (*Policy).Confines, what: "keyrings", by: BySeccomp, limit: true},
-	{asks: (*Policy).ConfinesFiles, what: "file-ioctls", by: BySeccomp, limit: true},
 	{key: "hidden", asks: hides, what: "hidden", by: ByLandlock, abi: 1},
 	{key: "hidden", asks: hides, what: "truncate", by: ByLandlock, abi: 3, limit: true},
 	{key: "hidden", asks: hides, what: "unix-socket", by: ByLandlock, abi: 9, limit: true},
@@ -205,6 +203,10 @@ var promises = []promise{
 		key: "commandCheck", asks: (*Policy).ChecksCommand, what: "command", abi: never, limit: true,
 		why: "what a command string does is not known before it runs; the check is advice, the boundary is what confines the program",
 	},
+
+	// Limits, so that a launch whose supervisor lets no filter be loaded can start.
+	{asks: (*Policy).Confines, what: "keyrings", by: BySeccomp, limit: true},
+	{asks: (*Policy).ConfinesFiles, what: "file-ioctls", by: BySeccomp, limit: true},
 }
 
 // holdProc: Landlock answers whoever asks for the contents of a process outside
