@@ -37,6 +37,8 @@ type assembler struct {
 	code []unix.SockFilter
 	mark uint32
 	long bool
+	// ioctls are the jumps to the rules for ioctl, which all entries share.
+	ioctls []int
 }
 
 // put writes one instruction, and returns where it stands. A conditional jump goes on
@@ -64,7 +66,7 @@ var errLong = errors.New("seccomp: the filter is longer than a jump")
 // altogether, like every entry that is not known, and x32.
 func (c Config) program() ([]unix.SockFilter, error) {
 	w := c.wants()
-	a := &assembler{mark: c.Mark}
+	a := &assembler{code: make([]unix.SockFilter, 0, 256), mark: c.Mark}
 	a.put(load, offArch)
 	a.code[a.put(equal, auditArch)].Jt = 1
 	other := a.put(skip, 0)
@@ -74,51 +76,75 @@ func (c Config) program() ([]unix.SockFilter, error) {
 		a.put(give, deny|uint32(unix.ENOSYS))
 		a.land(x32)
 	}
-	a.rules(w, network, nil)
-	a.rules(w, everywhere, &native)
-	a.put(give, allow)
+	a.calls(w, network, nil)
+	a.entry(w, &native)
 
 	a.land(other)
 	if w&noRing == 0 {
 		foreign := a.put(equal, auditArch32)
 		a.put(load, offNR)
-		a.rules(w, everywhere, &numbers32)
-		a.put(give, allow)
+		a.entry(w, &numbers32)
 		a.land(foreign)
 	}
 	a.put(give, deny|uint32(unix.ENOSYS))
+
+	for _, i := range a.ioctls {
+		a.land(i)
+	}
+	if !a.rules(w, ioctls) {
+		a.put(give, allow)
+	}
 	if a.long {
 		return nil, errLong
 	}
 	return a.code, nil
 }
 
-// rules writes what is wanted of a list, with the number of the system call loaded,
-// and keeps it. What no rule of a call decides is allowed.
-func (a *assembler) rules(w wants, list []rule, n *numbers) {
-	call, current := -1, uint32(0)
-	for _, r := range list {
-		if w&r.wants == 0 {
-			continue
+// entry writes the rules that every entry has, with the number of the system call loaded.
+func (a *assembler) entry(w wants, n *numbers) {
+	call := a.put(equal, uint32(n[ioctl]))
+	a.ioctls = append(a.ioctls, a.put(skip, 0))
+	a.land(call)
+	a.calls(w, everywhere, n)
+	a.put(give, allow)
+}
+
+// calls writes what is wanted of a list, call by call, with the number of the system
+// call loaded, and keeps it.
+func (a *assembler) calls(w wants, list []rule, n *numbers) {
+	for len(list) > 0 {
+		end := 1
+		for end < len(list) && list[end].call == list[0].call {
+			end++
 		}
-		nr := uint32(r.call)
+		nr := uint32(list[0].call)
 		if n != nil {
-			nr = uint32(n[r.call])
+			nr = uint32(n[nr])
 		}
-		if call >= 0 && nr != current {
-			a.put(give, allow)
+		call := a.put(equal, nr)
+		if a.rules(w, list[:end]) {
 			a.land(call)
-			call = -1
+		} else {
+			a.code = a.code[:call]
 		}
-		if call < 0 {
-			call, current = a.put(equal, nr), nr
+		list = list[end:]
+	}
+}
+
+// rules writes what is wanted of the rules of one call. What none decides is allowed.
+// It reports whether there were any.
+func (a *assembler) rules(w wants, list []rule) bool {
+	start := len(a.code)
+	for i := range list {
+		if w&list[i].wants != 0 {
+			a.rule(&list[i])
 		}
-		a.rule(&r)
 	}
-	if call >= 0 {
-		a.put(give, allow)
-		a.land(call)
+	if len(a.code) == start {
+		return false
 	}
+	a.put(give, allow)
+	return true
 }
 
 // rule writes one rule: what fails skips to behind it.

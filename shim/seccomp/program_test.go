@@ -205,16 +205,28 @@ func TestProgramOddNumbers(t *testing.T) {
 }
 
 func TestLongFilter(t *testing.T) {
-	list := []rule{{wants: marked, call: 1, errno: unix.EPERM}}
+	var list []rule
 	for n, long := range map[int]bool{100: false, 254: false, 255: true, 300: true} {
-		a := &assembler{}
 		for len(list) < n {
-			list = append(list, list[0])
+			list = append(list, rule{wants: marked, call: 1, errno: unix.EPERM})
 		}
-		a.rules(marked, list[:n], nil)
+		a := &assembler{}
+		a.calls(marked, list[:n], nil)
 		if a.long != long {
 			t.Errorf("%d rules of one call: long %v", n, a.long)
 		}
+	}
+}
+
+// A filter is loaded at every start, and each instruction is compiled.
+func TestLength(t *testing.T) {
+	all := Config{Sockets: TCPAndUDPSockets, NoUnixSockets: true, NoTerminalInput: true, NoKeyrings: true, NoFileIoctls: true, NoLimitsOfOthers: true, Mark: 1}
+	for _, c := range []Config{{NoKeyrings: true, Mark: 1}, {NoKeyrings: true, NoFileIoctls: true, Mark: 1}, all} {
+		program, err := c.program()
+		if err != nil || len(program) > 300 {
+			t.Errorf("%+v: %d instructions, %v", c, len(program), err)
+		}
+		t.Logf("%+v: %d instructions", c, len(program))
 	}
 }
 

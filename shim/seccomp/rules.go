@@ -73,13 +73,16 @@ var network = []rule{
 	{noRing, unix.SYS_IO_URING_REGISTER, unix.ENOSYS, [3]test{}, nil},
 }
 
-// everywhere are the rules for each entry; call is an index of its numbers.
-var everywhere = []rule{
+// ioctls are the rules for ioctl, whose numbers are the same everywhere.
+var ioctls = []rule{
 	{noInput, ioctl, unix.EPERM, [3]test{{1, is, unix.TIOCSTI}}, nil},
 	{noInput, ioctl, unix.EPERM, [3]test{{1, is, tioclinux}}, nil},
 	{noFiles, ioctl, unix.EPERM, [3]test{}, &fileIoctls},
 	{noNetwork, ioctl, unix.EPERM, [3]test{}, &networkIoctls},
+}
 
+// everywhere are the other rules for each entry; call is an index of its numbers.
+var everywhere = []rule{
 	{noKeyrings, addKey, unix.EPERM, [3]test{}, nil},
 	{noKeyrings, requestKey, unix.EPERM, [3]test{}, nil},
 	{noKeyrings, keyctl, unix.EPERM, [3]test{}, nil},
