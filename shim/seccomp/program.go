@@ -51,7 +51,7 @@ const (
 	ports // what Landlock checks is allowed
 	udp
 	noUnix
-	noRing
+	noRing // nor a 32-bit program: both make sockets where a filter cannot see
 	noInput
 	noKeyrings
 	noFiles
