@@ -66,7 +66,7 @@ func TestProofOfWhatWasNotEntered(t *testing.T) {
 			if program == "" {
 				program = "/bin/true"
 			}
-			d := Domain{Ruleset: row.rs, asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1}}
+			d := Domain{Ruleset: row.rs, asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1, NoSeccomp: "none"}}
 			if err := d.Prove(row.pl, program); !says(err, row.want) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
@@ -174,7 +174,7 @@ func TestProcIsProved(t *testing.T) {
 	private := rules.Kernel{PrivateProc: true}
 	prove := func(k rules.Kernel) error {
 		d := Domain{Ruleset: &Ruleset{fd: -1}, Filter: seccomp.Config{}, asked: &rules.Policy{Isolate: rules.IsolateProc}, offered: k}
-		d.offered.ABI, d.Capabilities = 1, true
+		d.offered.ABI, d.offered.NoSeccomp, d.Capabilities = 1, "none", true
 		return d.Prove(nil, "")
 	}
 	elsewhere := private
