@@ -151,6 +151,15 @@ func TestToolchainDirsAreMadeFirst(t *testing.T) {
 	in := inputOf(p)
 	in.Dry = true
 	var rec plan.Recorder
+	// Beside the stage others come and go.
+	ours := func() (out []plan.Grant) {
+		for _, g := range rec.Grants {
+			if strings.HasPrefix(g.Path, dir) {
+				out = append(out, g)
+			}
+		}
+		return out
+	}
 	make := func() *Plan {
 		t.Helper()
 		rec.Grants = nil
@@ -166,13 +175,13 @@ func TestToolchainDirsAreMadeFirst(t *testing.T) {
 	if !slices.Contains(foreseen.Made, cache) || !slices.Contains(foreseen.Files.WritableDirs(), cache) {
 		t.Errorf("made %q, writable %q", foreseen.Made, foreseen.Files.WritableDirs())
 	}
-	grants := rec.Grants
+	grants := ours()
 	in.Dry = false
 	done := make()
 	if info, err := os.Lstat(cache); err != nil || info.Mode().Perm() != 0o700 || done.Made != nil {
 		t.Errorf("%v, %v, made %q", info, err, done.Made)
 	}
-	if diff := cmp.Diff(grants, rec.Grants); diff != "" {
+	if diff := cmp.Diff(grants, ours()); diff != "" || grants == nil {
 		t.Errorf("foreseen and granted differ:\n%s", diff)
 	}
 }
