@@ -64,7 +64,7 @@ func Read(v *voice.Caller, command, file string, rec record.Record) (*Policy, er
 func readAll(v *voice.Caller, file string) ([]byte, error) {
 	in := v.In
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := openPolicy(file)
 		if err != nil {
 			return nil, voice.Refused(file, "open: %w", voice.Bare(err))
 		}
@@ -77,6 +77,15 @@ func readAll(v *voice.Caller, file string) ([]byte, error) {
 		return nil, voice.Refused(file, "read: %w", voice.Bare(err))
 	}
 	return text, nil
+}
+
+// openPolicy waits for the writer of a pipe, as standard input does, and for nothing
+// else: neither for a lease on a file nor for the next message of the kernel.
+func openPolicy(file string) (io.ReadCloser, error) {
+	if st, err := os.Stat(file); err == nil && st.Mode().IsRegular() {
+		return load.OpenRegular(file)
+	}
+	return os.Open(file)
 }
 
 // plan reads a policy and plans one launch of it, the one way in which a command
