@@ -71,7 +71,8 @@ func (l *launch) confine() error {
 // precreate makes the directories and files that the policy asks for.
 func (l *launch) precreate() (err error) {
 	l.step.is("making the directories to precreate")
-	if l.precreated, err = planner.Precreate(l.request.Policy); err != nil {
+	in := l.input()
+	if l.precreated, err = in.Precreate(); err != nil {
 		return fail("policy", err)
 	}
 	return nil
