@@ -11,7 +11,7 @@ import (
 // something freezes what stands above, and no link in a temp directory is followed.
 var scratch = func() string {
 	if os.Geteuid() == 0 {
-		return "/srv"
+		return "/var/lib"
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		return home
