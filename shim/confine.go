@@ -34,6 +34,11 @@ func (l *launch) confine() error {
 		return planFailure(err)
 	}
 	defer l.plan.Close()
+	if l.plan != nil {
+		if err := l.demand(l.plan.Gaps, ""); err != nil {
+			return err
+		}
+	}
 
 	// Check the command, before anything of this process is changed.
 	l.step.is("checking the command")

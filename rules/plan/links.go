@@ -41,7 +41,8 @@ func (p *places) add(loc pathcheck.Location) {
 }
 
 // findPlaces finds the places of the rule. roots are the real locations that this
-// launch may make writable itself. What no launch makes writable is no place.
+// launch may make writable itself. A toolchain directory that never is one, such as
+// the home directory, is no place.
 func (f *rootFinder) findPlaces(roots []pathcheck.Location, never protectedPaths) *places {
 	p := &places{dirs: map[pathcheck.ID]string{}, mounts: f.mounts}
 	for _, loc := range roots {
@@ -52,8 +53,12 @@ func (f *rootFinder) findPlaces(roots []pathcheck.Location, never protectedPaths
 			p.add(loc)
 		}
 	}
+	for _, path := range tempDirs {
+		if loc, err := f.resolve(path); err == nil {
+			p.add(loc)
+		}
+	}
 	paths := append(rules.ToolchainPlaces(f.launch.Env), rules.ToolchainPlaces(f.launch.Outer)...)
-	paths = append(paths, tempDirs...)
 	seen := map[string]bool{}
 	for _, path := range paths {
 		if seen[path] {
@@ -116,9 +121,17 @@ func CheckLinks(p *rules.Policy, l Launch, t pathcheck.Tree, loc pathcheck.Locat
 		return nil
 	}
 	f := &rootFinder{policy: p, launch: l, tree: t, mounts: l.Mounts.Index()}
+	if link, ok := f.anyPlaces().planted(loc); ok {
+		return errors.New(link.String())
+	}
+	return nil
+}
+
+// anyPlaces is findPlaces where the roots are not known yet.
+func (f *rootFinder) anyPlaces() *places {
 	never := f.protected()
 	var roots []pathcheck.Location
-	if p.Scope == rules.ScopeWorkspace {
+	if f.policy.Scope == rules.ScopeWorkspace {
 		all, _ := f.collect()
 		for _, c := range all {
 			if loc, err := f.resolve(c.path); err == nil && never.reason(loc) == "" {
@@ -126,8 +139,5 @@ func CheckLinks(p *rules.Policy, l Launch, t pathcheck.Tree, loc pathcheck.Locat
 			}
 		}
 	}
-	if link, ok := f.findPlaces(roots, never).planted(loc); ok {
-		return errors.New(link.String())
-	}
-	return nil
+	return f.findPlaces(roots, never)
 }
