@@ -40,6 +40,8 @@ func (in *Input) Precreate() ([]string, error) {
 
 func (in *Input) makeEntry(e rules.Entry, root string) error {
 	switch {
+	case e.Derived != nil && e.Derived.Beneath != "" && e.Derived.Base == "":
+		return errNotChosen
 	case e.Derived != nil && e.Derived.Beneath != "":
 		if _, err := in.real(e.Derived.Beneath); err != nil {
 			return err
@@ -112,6 +114,9 @@ func notDirectory(dir int, name string, err error) error {
 	}
 	return err
 }
+
+// errNotChosen is a fault of the shim: a template's path that nobody has looked up.
+var errNotChosen = errors.New("the place of its directory is not known")
 
 var errSymlink = errors.New("is a symbolic link")
 
