@@ -21,7 +21,7 @@ func TestMeans(t *testing.T) {
 		`"network":{"udp":"allow"}`:                 "confines files network landlock seccomp",
 		`"network":{"udp":"allow","connectTCP":[]}`: "confines network landlock seccomp",
 		`"network":{"udp":"allow","bindTCP":[80]}`:  "confines network landlock seccomp",
-		`"isolate":["signals"]`:                     "confines landlock",
+		`"isolate":["signals"]`:                     "confines landlock seccomp",
 		`"isolate":["abstract-unix"]`:               "confines landlock",
 		`"isolate":["unix-sockets"]`:                "confines files landlock seccomp",
 		`"isolate":["proc"]`:                        "confines files landlock",

@@ -87,6 +87,25 @@ func (t ToolchainDirs) In(env []string) (list []ToolchainDir, warnings []string)
 	return list, warnings
 }
 
+// ToolchainPlaces returns every place that a launch of any mode could have as a
+// toolchain directory with this environment: each variant of each line of the
+// tables, also of those behind the one that counts. The paths are absolute and not
+// cleaned, and may occur twice.
+func ToolchainPlaces(env []string) []string {
+	var out []string
+	for _, table := range [][]toolDir{usualDirs, leafDirs} {
+		for _, d := range table {
+			for _, variant := range d.variants {
+				found, _ := locate(variant, env)
+				for _, w := range found {
+					out = append(out, w.Path)
+				}
+			}
+		}
+	}
+	return out
+}
+
 // locate returns the absolute paths of a variant; relative holds the names of
 // variables that give a relative one.
 func locate(variant string, env []string) (found []ToolchainDir, relative []string) {

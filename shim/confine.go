@@ -34,6 +34,11 @@ func (l *launch) confine() error {
 		return planFailure(err)
 	}
 	defer l.plan.Close()
+	if l.plan != nil {
+		if err := l.demand(l.plan.Gaps, ""); err != nil {
+			return err
+		}
+	}
 
 	// Check the command, before anything of this process is changed.
 	l.step.is("checking the command")
@@ -71,7 +76,8 @@ func (l *launch) confine() error {
 // precreate makes the directories and files that the policy asks for.
 func (l *launch) precreate() (err error) {
 	l.step.is("making the directories to precreate")
-	if l.precreated, err = planner.Precreate(l.request.Policy); err != nil {
+	in := l.input()
+	if l.precreated, err = in.Precreate(); err != nil {
 		return fail("policy", err)
 	}
 	return nil

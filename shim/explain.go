@@ -55,7 +55,7 @@ func Explain(p *rules.Policy, source load.Source, program string, c *Call) (*Exp
 	l.request, x.Made = l.request.unmade()
 	if l.request.Policy.ConfinesFiles() {
 		in := l.input()
-		in.Dry = true
+		in.Dry, in.Report = true, l.request.Policy.Report.Path
 		var sink plan.Recorder
 		l.plan, err = planner.Make(in, func([]string) (plan.Sink, error) {
 			sink.Grants = nil

@@ -105,7 +105,7 @@ func launchChild(in []byte) (any, error) {
 		return unix.ENOEXEC
 	}
 	if a.Fail != 0 {
-		if err := errnotest.Fail(errnotest.Call{Nr: a.Fail}, a.Errno); err != nil {
+		if err := errnotest.Fail(failing(a.Fail), a.Errno); err != nil {
 			return nil, err
 		}
 	}
@@ -158,4 +158,14 @@ func landlock(t *testing.T) {
 	if k := confine.AskKernel(); k.ABI == 0 || k.NoSeccomp != "" {
 		child.Unavailable(t, k.Unavailable+k.NoSeccomp)
 	}
+}
+
+// loadFilter stands for the prctl(2) that loads a seccomp filter.
+const loadFilter = ^uintptr(0)
+
+func failing(nr uintptr) errnotest.Call {
+	if nr == loadFilter {
+		return errnotest.Call{Nr: unix.SYS_PRCTL, Some: true, Is: unix.PR_SET_SECCOMP}
+	}
+	return errnotest.Call{Nr: nr}
 }

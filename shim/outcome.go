@@ -16,14 +16,14 @@ import (
 // where they are. A report that cannot be written stops a required launch; a
 // log never stops one.
 func (l *launch) openOutputs() (err error) {
-	p := l.request.Policy
-	if l.out, err = output.Open(p.Report, l.inherited); err != nil {
+	p, in := l.request.Policy, l.input()
+	if l.out, err = output.Open(p.Report, l.inherited, in.OpenParent); err != nil {
 		if p.Required {
 			return fail("report", err)
 		}
 		output.Say(output.Name(l.program.Name), "warning", "no report: "+err.Error())
 	}
-	if l.logTo, err = output.Open(p.Log.To, l.inherited); err != nil {
+	if l.logTo, err = output.Open(p.Log.To, l.inherited, in.OpenParent); err != nil {
 		l.request = l.request.with(rules.Gap{What: "log", Why: err.Error(), Limit: true})
 		output.Say(output.Name(l.program.Name), "warning", "no log: "+err.Error())
 	} else if l.logTo != nil && p.Log.Level != "" {
@@ -101,7 +101,8 @@ func (l *launch) report(f *failure) *report.Report {
 // anything but its roots read-only.
 func (l *launch) reportDomain(r *report.Report) {
 	p, d := l.request.Policy, l.domain
-	landlock, filter := d.Ruleset != nil, !d.Filter.Empty()
+	// The filter that every launch has is named where a key rests on it.
+	landlock, filter := d.Ruleset != nil, !d.Filter.Empty() && p.UsesSeccomp()
 	if p.UsesLandlock() && l.kernel.ABI > 0 {
 		r.Landlock = &report.Landlock{ABI: l.kernel.ABI, Errata: l.kernel.Errata}
 		if l.plan != nil {

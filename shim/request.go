@@ -76,10 +76,13 @@ func (l *launch) resolve() (*request, error) {
 
 // input is what the plan is made from.
 func (l *launch) input() planner.Input {
-	r := l.request
+	r, written := l.request, ""
+	if l.out != nil { // one that could not be opened is nobody's to protect
+		written = r.Policy.Report.Path
+	}
 	return planner.Input{
 		Policy: r.Policy, Source: r.Source, Env: r.Env, Outer: l.call.Envp, Self: l.self, Program: l.program,
-		Report: r.Policy.Report.Path, Step: l.step.is, Debug: l.log.Debug,
+		Report: written, Step: l.step.is, Debug: l.log.Debug,
 	}
 }
 

@@ -171,14 +171,14 @@ func TestForeign(t *testing.T) {
 	}
 	for _, file := range []**output.File{&l.out, &l.logTo} {
 		var err error
-		*file, err = output.Open(rules.Destination{IsFD: true, FD: p[1]}, l.inherited)
+		*file, err = output.Open(rules.Destination{IsFD: true, FD: p[1]}, l.inherited, nil)
 		errnotest.Must(t, err)
 		if got := l.foreign(); !slices.Equal(got, []int{0, p[0]}) || len(l.inherited) != 3 {
 			t.Errorf("%v of %v", got, l.inherited)
 		}
 		*file = nil
 	}
-	if f, err := output.Open(rules.Destination{IsFD: true, FD: p[0]}, l.inherited); err == nil {
+	if f, err := output.Open(rules.Destination{IsFD: true, FD: p[0]}, l.inherited, nil); err == nil {
 		t.Errorf("one for reading was taken: %v", f)
 	}
 }

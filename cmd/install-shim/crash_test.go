@@ -18,7 +18,7 @@ import (
 
 // calls are the system calls by which install-shim changes anything, but for
 // the openat that creates a file, which a write follows.
-var calls = []string{"write", "fchown", "fchmod", "fsync", "renameat", "renameat2", "linkat", "unlinkat", "mkdirat"}
+var calls = []string{"write", "fchown", "fchmod", "fsync", "renameat", "renameat2", "linkat", "unlinkat", "mkdirat", "ioctl"}
 
 // A point is where install-shim is killed: when it enters a system call for
 // the n-th time.
@@ -90,6 +90,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 		{name: "uninstall", kills: 2, inPlace: true, before: [][]string{install}, op: []string{"uninstall", "--in-place", "P"}, states: []string{"ok", "not-a-shim"}},
 		{name: "install in a directory", kills: 6, op: []string{"install", "--dir", "D", "--real", "P", "name"}},
 		{name: "update in a directory", kills: 5, before: [][]string{{"install", "--dir", "D", "--real", "P", "name"}}, op: []string{"install", "--dir", "D", "--real", "P", "--argv0", "real", "name"}},
+		{name: "update of an immutable shim", kills: 5, before: [][]string{{"install", "--dir", "D", "--real", "P", "--immutable", "name"}}, op: []string{"install", "--dir", "D", "--real", "P", "--argv0", "real", "name"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -164,6 +165,8 @@ func (c *crashCase) try(t *testing.T, at point, then string, seen map[string]boo
 		installShim(t, fill([]string{"install", "--dir", "D", "--real", "P", "name"})...)
 		mustEcho(t, name, at)
 		wantNames(t, shims, "name")
+		installShim(t, "uninstall", "--dir", shims, "name")
+		wantNames(t, shims)
 		return killed
 	}
 

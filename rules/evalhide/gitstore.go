@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
@@ -18,7 +19,8 @@ import (
 // linked work tree or a submodule, also the directory that its "gitdir:" line
 // names and that directory's common directory (gitrepository-layout(5)); and
 // the object directories that a store of either kind borrows from
-// (objects/info/alternates). A .git file without such a line is just a file.
+// (objects/info/alternates), and where a symbolic link in one of them, or in the place
+// of one, leads. A .git file without such a line is just a file.
 //
 // The paths are absolute and clean. Whoever reads one of them reads every
 // revision, whatever is hidden of the checkout. Other checkouts of the same
@@ -33,7 +35,7 @@ func GitStore(repo string) ([]string, error) {
 		return nil, fmt.Errorf("git store: %w", err)
 	}
 	list = append(list, more...)
-	list, err = addAlternates(list, pathcheck.Join(common, "objects"))
+	list, err = addObjects(list, pathcheck.Join(common, "objects"))
 	if err != nil {
 		return nil, fmt.Errorf("git store: %w", err)
 	}
@@ -77,34 +79,6 @@ func gitDirLine(text string) (string, bool) {
 	return "", false
 }
 
-// addAlternates appends the object directories that objects borrows from. Git
-// follows them five deep.
-func addAlternates(list []string, objects string) ([]string, error) {
-	todo := []string{objects}
-	for depth := 0; depth < 5 && len(todo) > 0; depth++ {
-		var next []string
-		for _, dir := range todo {
-			text, err := readPointer(pathcheck.Join(dir, "info/alternates"))
-			if err != nil {
-				return nil, err
-			}
-			for line := range strings.Lines(text) {
-				line = strings.TrimRight(line, "\r\n")
-				if line == "" || line[0] == '#' {
-					continue
-				}
-				other := leadsTo(dir, line)
-				if !slices.Contains(list, other) {
-					list = append(list, other)
-					next = append(next, other)
-				}
-			}
-		}
-		todo = next
-	}
-	return list, nil
-}
-
 // WorkTrees returns the other checkouts of the repository at repo, absolute and
 // clean, as far as its store tells: the main one and the linked ones
 // (git-worktree(1)). They show the same files.
@@ -117,8 +91,8 @@ func WorkTrees(repo string) ([]string, error) {
 	if path.Base(common) == ".git" {
 		list = append(list, pathcheck.Parent(common))
 	}
-	entries, err := os.ReadDir(pathcheck.Join(common, "worktrees"))
-	if err != nil && !absent(err) {
+	entries, err := entriesOf(pathcheck.Join(common, "worktrees"))
+	if err != nil {
 		return nil, fmt.Errorf("work trees: %w", err)
 	}
 	for _, e := range entries {
@@ -141,22 +115,14 @@ const maxPointer = 64 << 10
 // readPointer returns the text of a small file, or "" when there is no regular
 // file at the path.
 func readPointer(p string) (string, error) {
-	st, err := os.Stat(p)
+	text, err := pathcheck.ReadRegular(p, maxPointer)
 	switch {
-	case err != nil && absent(err):
-		return "", nil
-	case err != nil:
-		return "", err
-	case !st.Mode().IsRegular():
-		return "", nil // a FIFO would block
-	case st.Size() > maxPointer:
-		return "", &fs.PathError{Op: "read", Path: p, Err: errors.New("too large")}
-	}
-	text, err := os.ReadFile(p)
-	if err != nil && absent(err) {
+	case err == nil:
+		return string(text), nil
+	case absent(err) || errors.Is(err, pathcheck.ErrNotRegular):
 		return "", nil
 	}
-	return string(text), err
+	return "", fmt.Errorf("%s: %w", strconv.Quote(p), err)
 }
 
 func absent(err error) bool {

@@ -56,6 +56,19 @@ func TestGitStore(t *testing.T) {
 	}{
 		{"plain", map[string]string{"repo/.git/HEAD": "ref"}, []string{"repo/.git"}},
 		{"none", map[string]string{"repo/": ""}, []string{"repo/.git"}},
+		{"objects are a link", map[string]string{"main/objects/": "", "repo/.git/objects": "-> ../../main/objects"}, []string{"repo/.git", "main/objects"}},
+		{"objects are a link to nothing yet", map[string]string{"repo/.git/objects": "-> /nowhere/objects"}, []string{"repo/.git", "//nowhere/objects"}},
+		{"packs are a link", map[string]string{"main/pack/": "", "repo/.git/objects/pack": "-> $ROOT/main/pack", "repo/.git/objects/ab/x": ""}, []string{"repo/.git", "main/pack"}},
+		{
+			"a link in what is borrowed from",
+			map[string]string{"far/objects/": "", "near/objects": "-> ../far/objects", "repo/.git/objects/info/alternates": "$ROOT/near/objects\n"},
+			[]string{"repo/.git", "near/objects", "far/objects"},
+		},
+		{
+			"quoted alternates",
+			map[string]string{"repo/.git/objects/info/alternates": `"$ROOT/a\042b\tc"` + "\n# no\n" + `"/with` + "\n" + `newline"` + "\n" + `"/broken` + "\n"},
+			[]string{"repo/.git", "a\"b\tc", "//with\nnewline", "repo/.git/objects/\"/broken"},
+		},
 		{
 			"linked",
 			map[string]string{"repo/.git": "gitdir: $ROOT/main/.git/worktrees/w\n", "main/.git/worktrees/w/commondir": "../..\n"},

@@ -3,10 +3,10 @@ package load
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
@@ -94,27 +94,7 @@ func (o Options) readProfile(name string) (text []byte, file string, err error) 
 }
 
 // readFile reads a policy or a profile, as much of it as is taken and a byte
-// more. Its text is not nil.
+// more, by which its text is too long. It is not nil.
 func readFile(path string) ([]byte, error) {
-	f, err := OpenRegular(path)
-	if err != nil {
-		return nil, fmt.Errorf("open: %w", withoutPath(err))
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, rules.MaxText+1))
-	if err != nil {
-		return nil, fmt.Errorf("read: %w", withoutPath(err))
-	}
-	return text, nil
+	return pathcheck.ReadHead(path, rules.MaxText+1)
 }
-
-// withoutPath takes the path out of an error that names it a second time.
-func withoutPath(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
-}
-
-// errNotRegular is why a policy is not read from a pipe or a device.
-var errNotRegular = errors.New("not a regular file")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
@@ -12,15 +13,26 @@ import (
 // addAliases hides the hidden locations where other mounts show them again.
 // What an alias shows of an exposed location stays open there too.
 func (pl *Plan) addAliases(t pathcheck.Tree) error {
-	blind := false
+	blind, shown := false, ""
 	for _, h := range slices.Clone(pl.Hidden) {
 		aliases, known := pl.mounts.Aliases(h.Path)
-		blind = blind || !known && len(pl.launch.Mounts) > 0
+		if !known && len(pl.launch.Mounts) > 0 {
+			blind = true
+			if at, err := pl.mayShow(t, h); err != nil {
+				return err
+			} else if at != "" {
+				shown = at
+			}
+		}
 		same, err := pl.sameInode(t, h)
 		if err != nil {
 			return err
 		}
-		for _, a := range slices.Concat(aliases, same, pl.overlaid(t, h)) {
+		overlaid, err := pl.overlaid(t, h)
+		if err != nil {
+			return err
+		}
+		for _, a := range slices.Concat(aliases, same, overlaid) {
 			if pl.aliasClosed(h, a) {
 				continue
 			}
@@ -30,8 +42,8 @@ func (pl *Plan) addAliases(t pathcheck.Tree) error {
 		}
 	}
 	if blind {
-		pl.Limits = append(pl.Limits, rules.Gap{
-			What: "mount-alias", Limit: true,
+		pl.Gaps = append(pl.Gaps, rules.Gap{
+			What: "mount-alias", Path: shown, Limit: shown == "",
 			Why: "the mount table does not show the root directory, so other mounts of hidden paths cannot be found",
 		})
 	}
@@ -124,6 +136,30 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error)
 		}
 	}
 	return out, nil
+}
+
+// mayShow returns a mount point that may show h or a part of it, where the table does
+// not show the mount of h, as after chroot(2) into a directory that is no mount point:
+// one of the same file system. Which part of it is mounted there is known only of a file.
+func (pl *Plan) mayShow(t pathcheck.Tree, h Hidden) (point string, err error) {
+	dev := h.Info.ID.Dev
+	if !h.Exists {
+		dev = h.above[len(h.above)-1].ID.Dev
+	}
+	for _, m := range pl.launch.Mounts {
+		if !pl.mounts.Reaches(m) || pl.closed(m.Point) {
+			continue
+		}
+		loc, err := pathcheck.Resolve(t, m.Point)
+		if err != nil {
+			return "", fmt.Errorf("%s, which may show %s again: %w", strconv.Quote(m.Point), strconv.Quote(h.Path), err)
+		}
+		other := loc.Info.Kind != pathcheck.Directory && !strings.Contains(m.Root+"/", h.Path+"/")
+		if loc.Exists && loc.Info.ID.Dev == dev && !other {
+			return m.Point, nil
+		}
+	}
+	return "", nil
 }
 
 // hideMount hides path, a mount point or a path below one, because of what a

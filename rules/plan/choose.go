@@ -53,7 +53,7 @@ func Choose(p *rules.Policy, l Launch, t pathcheck.Tree) (*rules.Policy, []rules
 	if err := c.keep(&c.policy.Hidden, c.excluded); err != nil {
 		return nil, nil, err
 	}
-	pl := newPlan(l)
+	pl := newPlan(&c.policy, l)
 	if err := pl.findHidden(&c.policy, t); err != nil {
 		return nil, nil, err
 	}

@@ -83,7 +83,7 @@ func TestExhausted(t *testing.T) {
 		/dev/null char 1:3
 		/dev/sda block 8:0
 		/dev/disk/by-id/
-		/tmp/link -> /srv/work
+		/mnt/link -> /srv/work
 		/proc/ mount proc 0:21
 		/sys/ mount sysfs 0:22
 	`
@@ -104,7 +104,7 @@ func TestExhausted(t *testing.T) {
 					x := pathtest.New(tree)
 					f := failing{Tree: x, calls: &calls, at: at, errno: errno}
 					l := root(x)
-					l.Homes, l.Env = []string{"/home/u"}, []string{"HOME=/home/u", "XDG_CACHE_HOME=/mnt/home/u", "TMPDIR=/tmp/link"}
+					l.Homes, l.Env = []string{"/home/u"}, []string{"HOME=/home/u", "XDG_CACHE_HOME=/mnt/home/u", "TMPDIR=/mnt/link"}
 					k := pathcheck.Keep(f)
 					pl, err := plan.Make(p, l, k)
 					k.Release()

@@ -29,9 +29,14 @@ func (pl *Plan) findHidden(p *rules.Policy, t pathcheck.Tree) error {
 			}
 		}
 		if loc.Denied {
-			pl.Limits = append(pl.Limits, rules.Gap{
-				What: "unresolved", Path: loc.Path, Limit: true,
-				Why: "a directory on the way may not be searched; if a symbolic link there leads elsewhere, that place stays open",
+			ours, err := pl.causable(t, loc)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.Key, err)
+			}
+			closed := loc.Above[len(loc.Above)-1].Path
+			pl.Gaps = append(pl.Gaps, rules.Gap{
+				What: "unresolved", Path: loc.Path, Limit: !ours,
+				Why: "the directory " + rules.QuotePath(closed) + " may not be searched; if a symbolic link there leads elsewhere, that place stays open",
 			})
 		}
 		pl.addLinks(e.Key, loc)
@@ -77,11 +82,29 @@ func (pl *Plan) addHidden(h Hidden) {
 	pl.noteAbove(h.Path)
 	pl.launch.Past.note(h)
 	if h.Exists && h.Info.Kind == pathcheck.Regular && h.Info.Links > 1 {
-		pl.Limits = append(pl.Limits, rules.Gap{
+		pl.Gaps = append(pl.Gaps, rules.Gap{
 			What: "hard-link", Path: h.Path, Limit: true,
 			Why: fmt.Sprintf("the file has %d names; one of them in a readable directory leads to it", h.Info.Links),
 		})
 	}
+}
+
+// warnOfNames says in one sentence which hidden files have another name.
+func (pl *Plan) warnOfNames() {
+	var files []Hidden
+	for _, h := range pl.Hidden {
+		if h.Exists && h.Info.Kind == pathcheck.Regular && h.Info.Links > 1 {
+			files = append(files, h)
+		}
+	}
+	if len(files) == 0 {
+		return
+	}
+	text := fmt.Sprintf("the hidden file %s has %d names, and another one may lead to it", strconv.Quote(files[0].Path), files[0].Info.Links)
+	if n := len(files) - 1; n > 0 {
+		text += fmt.Sprintf("; so have %d more", n)
+	}
+	pl.Warnings = append(pl.Warnings, text)
 }
 
 // checkNeeded refuses a policy under which the program could not start.

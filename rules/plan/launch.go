@@ -6,12 +6,16 @@ import "github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 type Launch struct {
 	// Cwd is the current directory as getcwd(2) gives it, "" if unknown.
 	Cwd string
+	// PWD is the launcher's $PWD where that is absolute, else "": how a shell came
+	// to the current directory. It counts if it leads to the same inode as Cwd.
+	PWD string
 	// TempDir is $TMPDIR, or /tmp: the directory in which the program will
 	// make temporary files. Absolute.
 	TempDir string
 	// Env is the environment of the program, "NAME=value" strings. It says
-	// where the toolchain directories are.
-	Env []string
+	// where the toolchain directories are. Outer is the launcher's, which may have
+	// named other ones to an earlier launch.
+	Env, Outer []string
 	// Homes are the home directories, Shims the paths at which the shim is
 	// installed, absolute: none of them, and nothing above them, is writable as a
 	// whole.
@@ -19,6 +23,8 @@ type Launch struct {
 	// EUID is the effective user id, or 0 for a process that holds
 	// capabilities: for 0, /proc and /sys are never granted for writing.
 	EUID int
+	// UID is the effective user id.
+	UID uint32
 	// Needed is what must stay open for the program to start.
 	Needed []Need
 	// Mounts is the mount table, read before anything was looked up; empty where it

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -16,9 +17,9 @@ type devicePath struct{ dev, inside, shows string }
 // a layer that is an overlay itself. An overlay has a device of its own, so the
 // mount table alone does not tell. What a layer shows of an h that stands on the
 // overlay is a limit.
-func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
+func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error) {
 	if len(pl.overlays) == 0 {
-		return nil
+		return nil, nil
 	}
 	var found []devicePath
 	add := func(s devicePath) {
@@ -48,17 +49,17 @@ func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
 	for _, s := range found[own:] {
 		out = append(out, pl.mounts.Showing(s.dev, s.inside, s.shows)...)
 	}
-	pl.limitLayers(t, h)
-	return out
+	return out, pl.limitLayers(t, h)
 }
 
 // shownBy returns where in an overlay one of its layers shows s, or a part of it.
 func (pl *Plan) shownBy(t pathcheck.Tree, overlay, layer string, s devicePath) (devicePath, bool) {
-	real, ok := locateLayer(t, layer)
-	if !ok {
+	// One that may not be searched is taken for what its path says.
+	loc, err := pathcheck.Resolve(t, layer)
+	if err != nil || !loc.Exists && !loc.Denied {
 		return devicePath{}, false
 	}
-	dev, inside, ok := pl.mounts.Inside(real)
+	dev, inside, ok := pl.mounts.Inside(loc.Path)
 	switch {
 	case !ok || dev != s.dev:
 		return devicePath{}, false
@@ -73,26 +74,29 @@ func (pl *Plan) shownBy(t pathcheck.Tree, overlay, layer string, s devicePath) (
 // limitLayers reports what overlays leave open of h: where h stands on one, the
 // layers that its content comes from; where it does not, layers that cannot be
 // found.
-func (pl *Plan) limitLayers(t pathcheck.Tree, h Hidden) {
+func (pl *Plan) limitLayers(t pathcheck.Tree, h Hidden) error {
 	on, inside, _ := pl.mounts.Inside(h.Path)
 	for _, o := range pl.overlays {
 		for _, layer := range o.Layers {
-			real, ok := locateLayer(t, layer)
-			if !ok {
-				pl.lostLayer(o, h)
+			loc, err := pathcheck.Resolve(t, layer)
+			if err != nil || !loc.Exists {
+				if err := pl.lostLayer(t, o, loc, h); err != nil {
+					return err
+				}
 				continue
 			}
 			if o.Dev != on {
 				continue
 			}
-			if _, ok := pl.nearest(pathcheck.Join(real, pathcheck.Rel("/", inside))); !ok {
-				pl.Limits = append(pl.Limits, rules.Gap{
-					What: "overlay", Path: real, Limit: true,
+			if _, ok := pl.nearest(pathcheck.Join(loc.Path, pathcheck.Rel("/", inside))); !ok {
+				pl.Gaps = append(pl.Gaps, rules.Gap{
+					What: "overlay", Path: loc.Path, Limit: true,
 					Why: "is a layer of the overlay at " + strconv.Quote(o.Point) + " and may hold what " + strconv.Quote(h.Path) + " shows",
 				})
 			}
 		}
 	}
+	return nil
 }
 
 // overlayMounts returns one mount of each overlay.
@@ -107,20 +111,37 @@ func overlayMounts(mounts pathcheck.Mounts) []pathcheck.Mount {
 }
 
 // lostLayer reports an overlay, not one that h stands on, with a layer that cannot
-// be found: it was given by a relative path or in another mount namespace, or is
-// gone.
-func (pl *Plan) lostLayer(m pathcheck.Mount, h Hidden) {
+// be found: it was given by a relative path or in another mount namespace, or is gone,
+// which is a limit; or an earlier launch could have made that it may not be searched.
+// An overlay that the program cannot reach shows nothing.
+func (pl *Plan) lostLayer(t pathcheck.Tree, m pathcheck.Mount, layer pathcheck.Location, h Hidden) error {
+	if pathcheck.Within(m.Point, h.Path) || pl.closed(m.Point) {
+		return nil
+	}
+	merged, err := pathcheck.Resolve(t, m.Point)
+	if err != nil {
+		return fmt.Errorf("%s, an overlay: %w", strconv.Quote(m.Point), err)
+	}
+	if !merged.Exists {
+		if !merged.Denied {
+			return nil
+		}
+		if ours, err := pl.causable(t, merged); err != nil || !ours {
+			return err
+		}
+	}
+	ours := false
+	if layer.Denied {
+		if ours, err = pl.causable(t, layer); err != nil {
+			return err
+		}
+	}
 	gap := rules.Gap{
-		What: "overlay", Path: m.Point, Limit: true,
+		What: "overlay", Path: m.Point, Limit: !ours,
 		Why: "a layer of this overlay cannot be found; if it holds something hidden, the overlay shows it",
 	}
-	if !pathcheck.Within(m.Point, h.Path) && !pl.closed(m.Point) && !slices.Contains(pl.Limits, gap) {
-		pl.Limits = append(pl.Limits, gap)
+	if !slices.Contains(pl.Gaps, gap) {
+		pl.Gaps = append(pl.Gaps, gap)
 	}
-}
-
-// locateLayer returns the real location of a layer of an overlay.
-func locateLayer(t pathcheck.Tree, path string) (string, bool) {
-	loc, err := pathcheck.Resolve(t, path)
-	return loc.Path, err == nil && loc.Exists
+	return nil
 }

@@ -20,19 +20,23 @@ type Plan struct {
 	// Frozen holds the directories that can no longer be listed and take no
 	// new entries, sorted.
 	Frozen []string
-	// Limits holds what this launch cannot hold of its policy, beyond what
+	// Gaps holds what this launch cannot hold of its policy, beyond what
 	// [rules.Assess] says of every launch.
-	Limits []rules.Gap
+	Gaps []rules.Gap
 	// EntryLinks holds the symbolic links of the entries of hidden and exposed
 	// that go through some.
 	EntryLinks []EntryLinks
 	// Roots holds what scope workspace leaves writable: the workspace first.
 	Roots []Root
 	// Warnings holds sentences about what the launch must be told of: roots
-	// that the environment names and that are not granted.
+	// that the environment names and that are not granted, hidden files that have
+	// another name.
 	Warnings []string
 
+	policy *rules.Policy
 	launch Launch
+	// places are those of the rule about links, once they were looked for.
+	places *places
 	// mounts is the index of launch.Mounts, overlays one mount of each overlay.
 	mounts   *pathcheck.MountIndex
 	overlays []pathcheck.Mount
@@ -109,7 +113,7 @@ func changed(err error) error {
 // is a [*rules.Error]; [pathcheck.ErrChanged] says that the file system changed
 // meanwhile, and that the plan must be made again.
 func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
-	pl := newPlan(l)
+	pl := newPlan(p, l)
 	l.Past.begin()
 	if pl.scoped = p.Scope == rules.ScopeWorkspace; pl.scoped {
 		if err := pl.findRoots(p, t); err != nil {
@@ -165,11 +169,13 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.checkFrozen(p, t); err != nil {
 		return nil, err
 	}
+	pl.warnOfNames()
 	return pl, nil
 }
 
-func newPlan(l Launch) *Plan {
+func newPlan(p *rules.Policy, l Launch) *Plan {
 	return &Plan{
+		policy:   p,
 		launch:   l,
 		mounts:   l.Mounts.Index(),
 		overlays: overlayMounts(l.Mounts),

@@ -44,7 +44,7 @@ func policy(text string) *rules.Policy {
 // user and root are launches on the tree.
 func user(tree *pathtest.Tree) plan.Launch {
 	return plan.Launch{
-		Cwd: "/srv/work", TempDir: "/tmp", EUID: 1000, Mounts: tree.Mounts(),
+		Cwd: "/srv/work", TempDir: "/tmp", EUID: 1000, UID: 1000, Mounts: tree.Mounts(),
 		Needed: []plan.Need{{Role: "the program", Path: "/bin/tool"}, {Role: "its loader", Path: "/usr/lib/ld.so"}},
 	}
 }
@@ -252,7 +252,7 @@ func checkPlan(t *testing.T, tree *pathtest.Tree, text string, pl *plan.Plan, wa
 			t.Errorf("%q has no key", h.Path)
 		}
 	}
-	for _, l := range pl.Limits {
+	for _, l := range pl.Gaps {
 		limits = append(limits, l.What)
 		if !l.Limit || l.Why == "" {
 			t.Errorf("limit %+v", l)

@@ -50,6 +50,7 @@ type rootFinder struct {
 	list     []*candidate // resolved, in the order of collect
 	warnings []string
 	devices  []Root // once they were looked for
+	places   *places
 }
 
 func (f *rootFinder) resolve(path string) (pathcheck.Location, error) {
@@ -93,6 +94,9 @@ func (f *rootFinder) candidates() error {
 		loc, err := f.resolve(c.path)
 		switch {
 		case err == nil:
+			if c.key == "workspace" && f.policy.Workspace == "" {
+				loc = f.fromPWD(loc)
+			}
 			c.loc = loc
 			f.list = append(f.list, c)
 		case c.named || errors.Is(err, pathcheck.ErrChanged):
@@ -100,6 +104,18 @@ func (f *rootFinder) candidates() error {
 		}
 	}
 	return nil
+}
+
+// fromPWD adds to the location of the current directory the links by which a shell
+// came there. Where $PWD leads to another inode it says nothing.
+func (f *rootFinder) fromPWD(cwd pathcheck.Location) pathcheck.Location {
+	if f.launch.PWD == "" {
+		return cwd
+	}
+	if loc, err := f.resolve(f.launch.PWD); err == nil && loc.Exists && loc.Info.ID == cwd.Info.ID {
+		cwd.Links, cwd.LinkDirs = loc.Links, loc.LinkDirs
+	}
+	return cwd
 }
 
 // findRoots fills in the plan's roots.

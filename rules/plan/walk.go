@@ -154,11 +154,6 @@ func (w *walk) grantEntry(dir pathcheck.Node, dirPath, name string) error {
 	if _, ok := w.expand[path]; ok || w.isHidden(path) || w.rooted[path] {
 		return nil // has or had its own turn, or none
 	}
-	if w.aboveHidden[path] {
-		// It was not there when the plan was made, and what is hidden beneath it may
-		// be made a moment later.
-		return fmt.Errorf("%s: %w", strconv.Quote(path), pathcheck.ErrChanged)
-	}
 	if was, ok := w.moved[dirPath]; ok {
 		// Once the directory is back, this is what the policy hides.
 		if was = pathcheck.Join(was, name); w.isHidden(was) || w.aboveHidden[was] {
@@ -176,6 +171,11 @@ func (w *walk) grantEntry(dir pathcheck.Node, dirPath, name string) error {
 		return nil // vanished, or not ours to open: ungranted either way
 	}
 	defer node.Close()
+	if w.aboveHidden[path] {
+		// It was not there when the plan was made, and what is hidden beneath it may
+		// be made a moment later.
+		return fmt.Errorf("%s: %w", strconv.Quote(path), pathcheck.ErrChanged)
+	}
 	id := node.Info().ID
 	if w.ancestors[id] && node.Info().Kind == pathcheck.Directory {
 		w.split(path, id)

@@ -29,14 +29,14 @@ func TestLoad(t *testing.T) {
 		}
 		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		if err == nil {
-			err = seccomp.Load(seccomp.Config{Sockets: seccomp.LocalSockets, Mark: true})
+			err = seccomp.Load(seccomp.Config{Sockets: seccomp.LocalSockets, Mark: 7})
 		}
 		if refused := tcp(); err != nil || refused != unix.EACCES || !seccomp.Marked() {
 			t.Errorf("after: %v, %v, marked %v", err, refused, seccomp.Marked())
 		}
 	})
-	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_SECCOMP}, unix.EPERM, func() {
-		if err := seccomp.Load(seccomp.Config{Mark: true}); !errors.Is(err, unix.EPERM) || seccomp.Marked() {
+	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_PRCTL, Some: true, Arg: 0, Is: unix.PR_SET_SECCOMP}, unix.EPERM, func() {
+		if err := seccomp.Load(seccomp.Config{Mark: 7}); !errors.Is(err, unix.EPERM) || seccomp.Marked() {
 			t.Errorf("not loaded: %v", err)
 		}
 		if err := seccomp.Available(); !errors.Is(err, unix.EPERM) {

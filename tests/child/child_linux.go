@@ -96,7 +96,11 @@ func Run(t *testing.T, uid int, name string, in, out any, extra ...*os.File) {
 // directory, which no hidden path may freeze.
 func Dir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "test-")
+	in := "/var/lib"
+	if home, err := os.UserHomeDir(); err == nil && os.Geteuid() != 0 {
+		in = home
+	}
+	dir, err := os.MkdirTemp(in, "test-")
 	if err == nil {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		err = os.Chmod(dir, 0o755)

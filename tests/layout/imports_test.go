@@ -42,7 +42,7 @@ var arrows = []arrow{
 		why: "what was asked is decided from its text alone, on any system",
 	},
 	{
-		pkg: "rules/load", may: []string{"rules"}, then: true,
+		pkg: "rules/load", may: []string{"rules", "pathcheck"}, then: true,
 		why: "a policy is read from where it stands without knowing what it will mean",
 	},
 	{

@@ -28,7 +28,7 @@ func TestAskKernel(t *testing.T) {
 			}
 		})
 	}
-	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_SECCOMP}, unix.EPERM, func() {
+	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_PRCTL, Some: true, Is: unix.PR_SET_SECCOMP}, unix.EPERM, func() {
 		if k := AskKernel(); k.NoSeccomp == "" || k.ABI == 0 {
 			t.Errorf("no seccomp: %+v", k)
 		}

@@ -13,12 +13,13 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/seccomp"
 )
 
 // Prove tries what the domain and the plan say, from inside and before the program
 // runs: what is hidden must not open, what is exposed must, outside of the writable
-// roots nothing can be made, the program at path must be executable, sockets that the
-// filter refuses cannot be made, and where processes are isolated the launcher cannot
+// roots nothing can be made, the program at path must be executable, what the filter
+// refuses must be refused, and where processes are isolated the launcher cannot
 // be looked into. A contradiction ends the launch. pl is nil where the policy confines
 // no files.
 func (d *Domain) Prove(pl *planner.Plan, path string) error {
@@ -46,10 +47,10 @@ func (d *Domain) Prove(pl *planner.Plan, path string) error {
 			return fmt.Errorf("/proc: %w", err)
 		}
 	}
-	if d.Filter.Empty() && d.offered.NoSeccomp == "" && d.asked.UsesSeccomp() {
-		return errors.New("no filter was loaded")
+	if d.offered.NoSeccomp != "" {
+		return nil
 	}
-	return proveFilter(d.Filter)
+	return seccomp.Prove(d.Filter, d.behind)
 }
 
 // wantsRuleset reports whether Landlock is to hold something that it can hold here.

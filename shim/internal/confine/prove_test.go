@@ -66,7 +66,7 @@ func TestProofOfWhatWasNotEntered(t *testing.T) {
 			if program == "" {
 				program = "/bin/true"
 			}
-			d := Domain{Ruleset: row.rs, asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1}}
+			d := Domain{Ruleset: row.rs, asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1, NoSeccomp: "none"}}
 			if err := d.Prove(row.pl, program); !says(err, row.want) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
@@ -79,7 +79,7 @@ func TestProofOfWhatWasNotEntered(t *testing.T) {
 		})
 	}
 	// Where it was said that there is none, there is none to prove.
-	d := Domain{asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1}, noRuleset: "too many"}
+	d := Domain{asked: &rules.Policy{Hidden: hide("/x")}, offered: rules.Kernel{ABI: 1, NoSeccomp: "none"}, noRuleset: "too many"}
 	if err := d.Prove(hidden, "/bin/true"); err != nil {
 		t.Errorf("a domain too many: %v", err)
 	}
@@ -117,13 +117,17 @@ func TestFilterIsProved(t *testing.T) {
 		asked, loaded seccomp.Config
 		want          string
 	}{
-		{"nothing", seccomp.Config{}, seccomp.Config{Mark: true}, ""},
+		{"nothing", seccomp.Config{}, seccomp.Config{}, ""},
 		{"TCP", seccomp.Config{Sockets: seccomp.LocalSockets}, seccomp.Config{Sockets: seccomp.TCPSockets}, "a TCP socket"},
 		{"UDP", seccomp.Config{Sockets: seccomp.TCPSockets}, seccomp.Config{Sockets: seccomp.TCPAndUDPSockets}, "a UDP socket"},
-		{"packets", seccomp.Config{Sockets: seccomp.TCPAndUDPSockets}, seccomp.Config{Mark: true}, "a packet socket"},
+		{"packets", seccomp.Config{Sockets: seccomp.TCPAndUDPSockets}, seccomp.Config{NoKeyrings: true}, "a packet socket"},
 		{"unix sockets", seccomp.Config{NoUnixSockets: true}, seccomp.Config{Sockets: seccomp.LocalSockets}, "a unix socket"},
 		{"terminal", seccomp.Config{NoTerminalInput: true}, seccomp.Config{NoUnixSockets: true}, "terminal input"},
+		{"keyrings", seccomp.Config{NoKeyrings: true}, seccomp.Config{NoUnixSockets: true}, "keyctl"},
+		{"ioctls", seccomp.Config{NoFileIoctls: true}, seccomp.Config{NoKeyrings: true}, "a snapshot"},
+		{"limits", seccomp.Config{NoLimitsOfOthers: true}, seccomp.Config{NoKeyrings: true}, "a limit of a process"},
 	} {
+		row.asked.Mark, row.loaded.Mark = 7, 7 // as if the right one had answered
 		try := func(loaded seccomp.Config) (err error) {
 			child.Thread(func() {
 				if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
@@ -145,7 +149,7 @@ func TestFilterIsProved(t *testing.T) {
 		}
 	}
 	d := Domain{asked: &rules.Policy{Isolate: rules.IsolateTTY}}
-	if err := d.Prove(nil, ""); !says(err, "no filter was loaded") {
+	if err := d.Prove(nil, ""); !says(err, "does not answer") {
 		t.Errorf("no filter: %v", err)
 	}
 	d.offered.NoSeccomp = "none here"
@@ -170,7 +174,7 @@ func TestProcIsProved(t *testing.T) {
 	private := rules.Kernel{PrivateProc: true}
 	prove := func(k rules.Kernel) error {
 		d := Domain{Ruleset: &Ruleset{fd: -1}, Filter: seccomp.Config{}, asked: &rules.Policy{Isolate: rules.IsolateProc}, offered: k}
-		d.offered.ABI, d.Capabilities = 1, true
+		d.offered.ABI, d.offered.NoSeccomp, d.Capabilities = 1, "none", true
 		return d.Prove(nil, "")
 	}
 	elsewhere := private

@@ -228,13 +228,20 @@ func TestFilterOfAPolicy(t *testing.T) {
 		{rules.Policy{}, seccomp.Config{}},
 		{rules.Policy{Network: rules.Network{Mode: rules.NetworkAllow}}, seccomp.Config{}},
 		{rules.Policy{Network: rules.Network{Mode: rules.NetworkDeny}}, seccomp.Config{Sockets: seccomp.LocalSockets}},
-		{rules.Policy{Network: rules.Network{Mode: rules.NetworkPorts}}, seccomp.Config{Sockets: seccomp.TCPSockets}},
-		{rules.Policy{Network: rules.Network{Mode: rules.NetworkPorts, UDP: true}}, seccomp.Config{Sockets: seccomp.TCPAndUDPSockets}},
+		{rules.Policy{Network: rules.Network{Mode: rules.NetworkPorts, BindTCP: []uint16{1}}}, seccomp.Config{Sockets: seccomp.TCPSockets}},
+		{rules.Policy{Network: rules.Network{Mode: rules.NetworkPorts, BindTCP: []uint16{1}, UDP: true}}, seccomp.Config{Sockets: seccomp.TCPAndUDPSockets}},
 		{rules.Policy{Isolate: rules.IsolateTTY}, seccomp.Config{NoTerminalInput: true}},
-		{rules.Policy{Isolate: rules.IsolateUnixSockets}, seccomp.Config{NoUnixSockets: true}},
-		{rules.Policy{Isolate: rules.IsolateSignals | rules.IsolateAbstractUnix | rules.IsolateProc}, seccomp.Config{}},
+		{rules.Policy{Isolate: rules.IsolateUnixSockets}, seccomp.Config{NoUnixSockets: true, NoFileIoctls: true}},
+		{rules.Policy{Isolate: rules.IsolateSignals}, seccomp.Config{NoLimitsOfOthers: true}},
+		{rules.Policy{Isolate: rules.IsolateAbstractUnix}, seccomp.Config{}},
+		{rules.Policy{Hidden: hide("/x")}, seccomp.Config{NoFileIoctls: true}},
+		{rules.Policy{Scope: rules.ScopeWorkspace}, seccomp.Config{NoFileIoctls: true}},
 	} {
-		if got := filterFor(&row.p); got != row.want {
+		got := filterFor(&row.p)
+		if got.Mark == 0 || !got.NoKeyrings {
+			t.Errorf("%+v: %+v", row.p.Network, got)
+		}
+		if got.Mark, got.NoKeyrings = 0, false; got != row.want {
 			t.Errorf("%+v: %+v, want %+v", row.p.Network, got, row.want)
 		}
 	}

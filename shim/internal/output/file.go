@@ -25,15 +25,21 @@ func (f *File) Takes(fd int) bool { return f != nil && f.to.IsFD && f.fd == fd &
 // of the caller's own with a single name: neither a symlink, nor a FIFO that
 // could hang, nor a second name of another file is written to. It returns nil
 // for the zero destination. inherited holds the descriptors that the launcher left
-// open.
-func Open(d rules.Destination, inherited []int) (*File, error) {
+// open. parent opens the directory of an absolute path, through no link that it should
+// not follow, and returns the name in it.
+func Open(d rules.Destination, inherited []int, parent func(path string) (dir int, name string, err error)) (*File, error) {
 	switch {
 	case d.IsZero():
 		return nil, nil
 	case d.IsFD:
 		return openDescriptor(d, inherited)
 	}
-	fd, err := unix.Open(d.Path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o600)
+	dir, name, err := parent(d.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", d.Path, err)
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		if errors.Is(err, unix.ELOOP) {
 			return nil, fmt.Errorf("open %q: is a symlink", d.Path)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -18,6 +19,12 @@ import (
 )
 
 func file(path string) rules.Destination { return rules.Destination{Path: path} }
+
+// parent opens a directory through whatever leads there.
+func parent(path string) (dir int, name string, err error) {
+	dir, err = unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_CLOEXEC, 0)
+	return dir, filepath.Base(path), err
+}
 
 // close closes the descriptor of a file that was opened.
 func (f *File) close() {
@@ -51,7 +58,7 @@ func TestOnlyAnOwnFileIsWritten(t *testing.T) {
 	}
 	before := files(t)
 	for name, want := range rows {
-		f, err := Open(file(dir+"/"+name), nil)
+		f, err := Open(file(dir+"/"+name), nil, parent)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || (f == nil) != (err != nil) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -74,11 +81,11 @@ func TestOnlyAnOwnFileIsWritten(t *testing.T) {
 	if _, err := os.Lstat(dir + "/made"); err == nil {
 		t.Error("made through a symlink")
 	}
-	if f, err := Open(rules.Destination{}, nil); f != nil || err != nil || f.Takes(0) {
+	if f, err := Open(rules.Destination{}, nil, parent); f != nil || err != nil || f.Takes(0) {
 		t.Errorf("nowhere: %v, %v", f, err)
 	}
 	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_FSTAT}, unix.EIO, func() {
-		if f, err := Open(file(dir+"/there"), nil); !errors.Is(err, unix.EIO) {
+		if f, err := Open(file(dir+"/there"), nil, parent); !errors.Is(err, unix.EIO) {
 			t.Errorf("not looked at: %v, %v", f, err)
 		}
 	})
@@ -95,10 +102,10 @@ func files(t *testing.T) int {
 func TestLinesAreAppended(t *testing.T) {
 	path := child.Dir(t) + "/log"
 	errnotest.Must(t, os.WriteFile(path, []byte("old\n"), 0o600))
-	one, err := Open(file(path), nil)
+	one, err := Open(file(path), nil, parent)
 	errnotest.Must(t, err)
 	defer one.close()
-	two, err := Open(file(path), nil)
+	two, err := Open(file(path), nil, parent)
 	errnotest.Must(t, err)
 	defer two.close()
 	for i, f := range []*File{one, two, one} {
@@ -141,7 +148,7 @@ func TestInheritedDescriptors(t *testing.T) {
 		{writing, ""}, {reading, "not open for writing"}, {pathOnly, "not open for writing"}, {ours, "bad file descriptor"},
 		{999, "bad file descriptor"}, {2, ""},
 	} {
-		f, err := Open(rules.Destination{IsFD: true, FD: row.fd}, inherited)
+		f, err := Open(rules.Destination{IsFD: true, FD: row.fd}, inherited, parent)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%d: %v, want %q", row.fd, err, row.want)
 		}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -14,7 +15,10 @@ import (
 // facts gathers what must be known of this process to plan.
 func (in *Input) facts(mounts pathcheck.Mounts) plan.Launch {
 	cwd := Cwd()
-	l := plan.Launch{Cwd: cwd, Env: in.Env, EUID: power(), Mounts: mounts, TempDir: "/tmp"}
+	l := plan.Launch{Cwd: cwd, Env: in.Env, Outer: in.Outer, EUID: power(), UID: uint32(unix.Geteuid()), Mounts: mounts, TempDir: "/tmp"}
+	if pwd, _ := target.Getenv(in.Outer, "PWD"); strings.HasPrefix(pwd, "/") {
+		l.PWD = pwd
+	}
 	if dir, ok := target.Getenv(in.Env, "TMPDIR"); ok && dir != "" {
 		l.TempDir = pathcheck.Absolute(cwd, dir)
 	}

@@ -240,7 +240,7 @@ func TestPrecreate(t *testing.T) {
 			{Key: "exposed[5]", Path: dir + "/outside/x", Derived: &rules.Derived{Kind: rules.KindDir}},
 		},
 	}
-	made, err := Precreate(p)
+	made, err := (&Input{Policy: p}).Precreate()
 	if err != nil || !slices.Equal(made, []string{dir + "/link/a/b", dir + "/secret"}) {
 		t.Fatalf("%q, %v", made, err)
 	}
@@ -262,7 +262,7 @@ func TestPrecreate(t *testing.T) {
 		if want == errSymlink {
 			e.Derived = &rules.Derived{Kind: rules.KindDir}
 		}
-		_, err := Precreate(&rules.Policy{Root: dir + "/ws", Precreate: []rules.Entry{e}})
+		_, err := (&Input{Policy: &rules.Policy{Root: dir + "/ws", Precreate: []rules.Entry{e}}}).Precreate()
 		if !errors.Is(err, want) || !strings.Contains(err.Error(), "precreate[0]: ") {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}

@@ -300,7 +300,7 @@ func TestDescribe(t *testing.T) {
 		}
 		return out
 	}
-	p := &Plan{Files: &plan.Plan{Limits: []rules.Gap{limit}, Frozen: []string{"/b"}}, Gaps: []rules.Gap{guard}}
+	p := &Plan{Files: &plan.Plan{Gaps: []rules.Gap{limit}, Frozen: []string{"/b"}}, Gaps: []rules.Gap{guard}}
 	p.describe(plan.Tally{Grants: 7, Unopened: 2, Unlisted: []string{"/d"}, Split: []string{"/a"}}, true)
 	if got := what(p); !slices.Equal(got, []string{"overlay", "mount-alias", "unlisted", "unopened", "self-protection"}) {
 		t.Errorf("%q", got)

@@ -173,7 +173,7 @@ func (in *Input) ground(missing []plan.MissingDir) pathcheck.Tree {
 func (p *Plan) describe(tally plan.Tally, noMounts bool) {
 	p.Rules = tally.Grants
 	p.Frozen = slices.Sorted(slices.Values(slices.Concat(p.Files.Frozen, tally.Split)))
-	gaps := p.Files.Limits
+	gaps := p.Files.Gaps
 	if noMounts {
 		gaps = append(gaps, rules.Gap{What: "mount-alias", Why: "/proc is not mounted, so other mounts of hidden paths cannot be found", Limit: true})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -17,12 +16,13 @@ import (
 // exposed templates ask for, with mode 0700 (a file: 0600) less the umask. What
 // exists stays as it is. It returns the paths of the key precreate.
 //
-// A plain path goes through symlinks. Below the directory that a template
-// declares nothing is made through one.
-func Precreate(p *rules.Policy) ([]string, error) {
+// Nothing is made through a link that [plan.CheckLinks] refuses, and below the
+// directory that a template declares through none at all.
+func (in *Input) Precreate() ([]string, error) {
+	p := in.Policy
 	var out []string
 	for _, e := range p.Precreate {
-		if err := makeEntry(e, p.Root); err != nil {
+		if err := in.makeEntry(e, p.Root); err != nil {
 			return out, fmt.Errorf("%s: %q: %w", e.Key, e.Path, shorn(err))
 		}
 		out = append(out, e.Path)
@@ -31,100 +31,64 @@ func Precreate(p *rules.Policy) ([]string, error) {
 		if e.Derived == nil || e.Derived.Kind == rules.KindNone {
 			continue
 		}
-		if err := makeEntry(e, p.Root); err != nil {
+		if err := in.makeEntry(e, p.Root); err != nil {
 			return out, fmt.Errorf("%s: %q: %w", e.Key, e.Path, shorn(err))
 		}
 	}
 	return out, nil
 }
 
-func makeEntry(e rules.Entry, root string) error {
+func (in *Input) makeEntry(e rules.Entry, root string) error {
 	switch {
-	case e.Derived == nil:
-		return makeDirs(e.Path)
-	case e.Derived.Beneath != "" && e.Derived.Base == "":
+	case e.Derived != nil && e.Derived.Beneath != "" && e.Derived.Base == "":
 		return errNotChosen
-	case e.Derived.Beneath != "":
+	case e.Derived != nil && e.Derived.Beneath != "":
+		if _, err := in.real(e.Derived.Beneath); err != nil {
+			return err
+		}
 		return makeReal(pathcheck.Join(e.Derived.Base, pathcheck.Rel(e.Derived.Beneath, e.Path)), e.Derived.Kind)
-	case !pathcheck.Within(root, e.Path):
-		return makeDirs(e.Path)
+	case e.Derived == nil || !pathcheck.Within(root, e.Path):
+		return in.makeDirs(e.Path)
 	}
 	// An operator may have put a symlink in the place of an existing directory.
 	if info, err := os.Stat(e.Path); err == nil && info.IsDir() {
 		return nil
 	}
-	loc, err := pathcheck.Resolve(pathcheck.OS{}, root)
+	loc, err := in.real(root)
 	if err != nil {
 		return err
 	}
 	return makeReal(pathcheck.Join(loc.Path, pathcheck.Rel(root, e.Path)), e.Derived.Kind)
 }
 
-// makeDirs makes a directory and its parents, through symlinks.
-func makeDirs(path string) error {
-	info, err := os.Stat(path)
+// makeDirs makes a directory and its parents, where the path really leads.
+func (in *Input) makeDirs(path string) error {
+	loc, err := in.real(path)
 	switch {
-	case err == nil && info.IsDir():
+	case err != nil:
+		return err
+	case loc.Denied:
+		return fs.ErrPermission
+	case loc.Exists && loc.Info.Kind != pathcheck.Directory:
+		return fs.ErrExist
+	case loc.Exists:
 		return nil
-	case err == nil:
-		return fs.ErrExist
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
 	}
-	if parent := parentOf(path); parent != path {
-		if err := makeDirs(parent); err != nil {
-			return err
-		}
-	}
-	err = os.Mkdir(path, 0o700)
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	// Another launch was faster, or the name is a symlink to nothing.
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return fs.ErrExist
-	}
-	return nil
+	return makeReal(loc.Path, rules.KindDir)
 }
-
-// parentOf returns the directory above an absolute path without empty or "."
-// components; a ".." is left to the kernel.
-func parentOf(path string) string {
-	for i := len(path) - 1; i > 0; i-- {
-		if path[i] == '/' {
-			return path[:i]
-		}
-	}
-	return "/"
-}
-
-// openDir opens a directory by one name, never through a symlink. O_PATH needs
-// no permission on it, waits for nothing and has no effect (open(2)).
-const openDir = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
 // makeReal makes what stands at a clean absolute path and the directories above
-// it. Each component is opened in the one before, without following a symlink,
-// so that nobody who changes the path meanwhile leads it elsewhere. A file that
-// exists is not opened.
+// it. A file that exists is not opened.
 func makeReal(path string, kind rules.EntryKind) error {
-	names := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	file := ""
 	if kind == rules.KindFile {
-		file, names = names[len(names)-1], names[:len(names)-1]
+		path, file = parentOf(path), baseOf(path)
 	}
-	dir, err := unix.Open("/", openDir, 0)
+	dir, err := descend(path, openOrMake)
 	if err != nil {
 		return err
 	}
-	defer func() { unix.Close(dir) }()
-	for _, name := range names {
-		next, err := openOrMake(dir, name)
-		if err != nil {
-			return err
-		}
-		unix.Close(dir)
-		dir = next
-	}
+	defer unix.Close(dir)
 	if file == "" {
 		return nil
 	}
@@ -132,17 +96,14 @@ func makeReal(path string, kind rules.EntryKind) error {
 }
 
 func openOrMake(dir int, name string) (int, error) {
-	fd, err := unix.Openat(dir, name, openDir, 0)
-	if errors.Is(err, unix.ENOENT) {
-		if err := unix.Mkdirat(dir, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
-			return -1, fmt.Errorf("make %q: %w", name, err)
-		}
-		fd, err = unix.Openat(dir, name, openDir, 0)
+	fd, err := openOnly(dir, name)
+	if !errors.Is(err, unix.ENOENT) {
+		return fd, err
 	}
-	if err != nil {
-		return -1, fmt.Errorf("open %q: %w", name, notDirectory(dir, name, err))
+	if err := unix.Mkdirat(dir, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+		return -1, fmt.Errorf("make %q: %w", name, err)
 	}
-	return fd, nil
+	return openOnly(dir, name)
 }
 
 // notDirectory says of a failed open when it met a symlink.

@@ -48,54 +48,25 @@ func isShimFile(path string) answer {
 	}
 }
 
+// page is as much of a file as tells what it is.
+const page = 4096
+
 // readHead reads the first page of a regular file. Another shim must be known as
 // one also when the caller has left no descriptor free.
 func readHead(path string) (head []byte, err error) {
-	head, err = readFirst(path)
+	head, err = pathcheck.ReadHead(path, page)
 	if errors.Is(err, unix.EMFILE) {
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread and its table end with this
 			if unix.Unshare(unix.CLONE_FILES) == nil && unix.Close(0) == nil {
-				head, err = readFirst(path)
+				head, err = pathcheck.ReadHead(path, page)
 			}
 			done <- err
 		}()
 		err = <-done
 	}
 	return head, err
-}
-
-// openRegular opens a regular file for reading. It waits for nothing, and is
-// EACCES for every other kind.
-func openRegular(path string) (fd int, size int64, err error) {
-	fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
-		return -1, 0, err
-	}
-	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = unix.EACCES
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, 0, err
-	}
-	return fd, st.Size, nil
-}
-
-func readFirst(path string) ([]byte, error) {
-	fd, _, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	head := make([]byte, 4096)
-	n, err := unix.Pread(fd, head, 0)
-	if err != nil {
-		return nil, err
-	}
-	return head[:n], nil
 }
 
 func readlink(path string) (string, error) {

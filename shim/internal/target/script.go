@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
@@ -152,20 +153,11 @@ const maxShim = 16 << 20
 
 // recordedBy returns the record of another shim.
 func recordedBy(path string) (r record.Record, ok bool) {
-	fd, size, err := openRegular(path)
+	data, err := pathcheck.ReadRegular(path, maxShim)
 	if err != nil {
 		return r, false
 	}
-	defer unix.Close(fd)
-	if size > maxShim {
-		return r, false
-	}
-	data := make([]byte, size)
-	n := 0
-	for m := 1; m > 0 && n < len(data); n += max(m, 0) {
-		m, _ = unix.Pread(fd, data[n:], int64(n))
-	}
-	r, ok, err = record.Read(data[:n])
+	r, ok, err = record.Read(data)
 	return r, ok && err == nil
 }
 

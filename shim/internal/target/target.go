@@ -137,7 +137,7 @@ func examine(path string, me Self) ([]byte, error) {
 			return nil, nil
 		}
 	}
-	if err == unix.ENOENT || err == unix.ENOTDIR {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil, ErrNotFound
 	}
 	return head, err

@@ -107,6 +107,9 @@ func TestHardLinksAreALimit(t *testing.T) {
 		if text := strings.Join(limits(r, "hard-link"), "; "); !strings.Contains(text, "3 names") {
 			t.Errorf("hard-link: %q does not count the names", text)
 		}
+		if !strings.Contains(r.Warning, "/secret/f\" has 3 names") {
+			t.Errorf("warning %q does not count the names", r.Warning)
+		}
 		// A file in a hidden directory.
 		r = table(t, u, hideSecret, func(t *testing.T, w *world) {
 			link(t, w)

@@ -86,3 +86,23 @@ func TestUnresolvedHiddenPathIsReported(t *testing.T) {
 	}
 	wantLimit(t, r, "unresolved")
 }
+
+// A directory that another user closed is not of this launch's making, also in a
+// temp directory and however far above the hidden path it stands: a required launch
+// runs.
+func TestClosedDirectoryOfAnotherUserIsALimit(t *testing.T) {
+	launch.Need(t, launch.Landlock, launch.IsRoot)
+	w := newWorld(t, launch.Nobody)
+	shared, err := os.MkdirTemp("/var/tmp", "shim-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(shared) })
+	for _, path := range []string{"/root/x", "/root/x/y", "/root/x/y/z", shared + "/x", shared + "/x/y"} {
+		out, r := w.held(t, `{"version":1,"required":true,"hidden":["`+path+`"]}`, try{"read", "$W/work/f", ""})
+		if d := cmp.Diff([]string{ok}, errnos(out)); d != "" {
+			t.Errorf("%s: -want +got:\n%s", path, d)
+		}
+		wantLimit(t, r, "unresolved")
+	}
+}

@@ -256,6 +256,18 @@ func wantLimit(t *testing.T, r report.Report, what string) {
 	t.Errorf("the report does not list the limit %q: %+v", what, r.NotEnforced)
 }
 
+// wantGap checks that the report lists a guarantee that is missing, and that it was
+// warned about.
+func wantGap(t *testing.T, r report.Report, what string) {
+	t.Helper()
+	for _, g := range r.NotEnforced {
+		if g.What == what && !g.Limit && strings.Contains(r.Warning, what) {
+			return
+		}
+	}
+	t.Errorf("the report does not list %q as missing: %+v, warning %q", what, r.NotEnforced, r.Warning)
+}
+
 func loader() string {
 	if runtime.GOARCH == "arm64" {
 		return "/lib/ld-linux-aarch64.so.1"

@@ -7,9 +7,17 @@ import (
 	"testing"
 )
 
-// scratch is where test directories are made. It is not the temp directory of
-// the launches under test, since hiding something freezes what stands above.
-const scratch = "/var/tmp"
+// scratch is where test directories are made. It is no temp directory: hiding
+// something freezes what stands above, and no link in a temp directory is followed.
+var scratch = func() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib"
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return home
+	}
+	return "/var/tmp"
+}()
 
 // A User is who starts a launch. The zero value is root when the tests run as
 // root; use [Current] for whoever runs them.

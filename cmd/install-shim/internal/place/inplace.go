@@ -15,7 +15,7 @@ import (
 )
 
 // installInPlace gives the names of programs to shims.
-func installInPlace(v *voice.Caller, src shims.File, rec record.Record, paths []string) error {
+func installInPlace(v *voice.Caller, src shims.File, rec record.Record, paths []string, immutable bool) error {
 	sites, closeAll, err := openSites(paths)
 	defer closeAll()
 	if err != nil {
@@ -26,6 +26,11 @@ func installInPlace(v *voice.Caller, src shims.File, rec record.Record, paths []
 		c, err := planInPlace(src, s, rec)
 		if err != nil {
 			return err
+		}
+		if c.immutable = immutable; immutable {
+			if c.upgraded, err = s.upgrades(); err != nil {
+				return err
+			}
 		}
 		changes = append(changes, c)
 	}
@@ -148,7 +153,11 @@ func readableIfExecutable(perm uint32) uint32 { return perm | perm&0o111<<2 }
 func (s *site) checkMovable() error {
 	var stx unix.Statx_t
 	err := unix.Statx(s.dir.fd, s.name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &stx)
-	if err == nil && stx.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0 {
+	fixed := uint64(unix.STATX_ATTR_IMMUTABLE | unix.STATX_ATTR_APPEND)
+	if s.at.kind == aShim {
+		fixed = unix.STATX_ATTR_APPEND // thaw takes the other off
+	}
+	if err == nil && stx.Attributes&fixed != 0 {
 		return voice.Refused(s.path(), "is immutable or append-only (chattr)")
 	}
 	if err == nil && stx.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && stx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +23,9 @@ install-shim install --in-place [options] PATH...
 
 With --dir, DIR gets a shim under each NAME. It stands for the program that PATH
 gives for NAME outside of DIR. Put DIR first on PATH. A caller that uses an
-absolute path does not meet it.
+absolute path does not meet it. This form fails open: whoever can change the mode
+of the shim, of DIR or of a directory above it has the next caller find the real
+program, unconfined. Let another user own them than the one who is confined.
 
 With --in-place, the shim takes the name of the program itself, so that every
 caller meets it. The program keeps its inode and its directory; it is then
@@ -44,6 +47,10 @@ shim or has other options. A file that is not a shim is never overwritten.
   --report PATH      launch reports go here, unless the policy says otherwise
   --log PATH         diagnostics go here, unless the policy says otherwise
   --profile-dir DIR  where the profiles of policies are, NAME.json each; absolute
+  --immutable        make the shim immutable (chattr +i), and the program behind
+                     one in place; uninstall takes it off. Where that is not to be
+                     had, the install stands, with a warning. Refused in place for
+                     a file of a Debian package without a local diversion
 
 Examples:
 
@@ -68,8 +75,10 @@ func Install(v *voice.Caller, args []string) error {
 	var to where
 	var opts recordOptions
 	var realPath, shimPath string
+	var immutable bool
 	f := voice.NewFlags("install")
 	opts.register(f)
+	f.Switch(&immutable, "immutable")
 	f.Text(&realPath, "real")
 	f.Text(&shimPath, "shim")
 	operands, err := to.read(f, args)
@@ -88,9 +97,9 @@ func Install(v *voice.Caller, args []string) error {
 		return err
 	}
 	if to.inPlace {
-		return installInPlace(v, src, rec, operands)
+		return installInPlace(v, src, rec, operands, immutable)
 	}
-	return installInDir(v, src, rec, to.dir, realPath, operands)
+	return installInDir(v, src, rec, to.dir, realPath, operands, immutable)
 }
 
 // where says where the operands of install and uninstall are.
@@ -127,6 +136,10 @@ type change struct {
 	rec  record.Record
 	data []byte
 	mode fileMode
+	// immutable is asked for; wasImmutable: the shim that stood there, so the new one is.
+	immutable, wasImmutable bool
+	// upgraded is set where dpkg puts new versions at the sibling.
+	upgraded bool
 	// warnings are printed when it is done.
 	warnings []string
 }
@@ -134,7 +147,7 @@ type change struct {
 func (c *change) warn(text string) { c.warnings = append(c.warnings, text) }
 
 // installInDir puts shims into a directory, in front of programs elsewhere.
-func installInDir(v *voice.Caller, src shims.File, rec record.Record, given, realPath string, names []string) error {
+func installInDir(v *voice.Caller, src shims.File, rec record.Record, given, realPath string, names []string, immutable bool) error {
 	dirPath, err := shims.Absolute(given)
 	if err != nil {
 		return voice.Refused(given, "%w", err)
@@ -187,14 +200,18 @@ func installInDir(v *voice.Caller, src shims.File, rec record.Record, given, rea
 		if err != nil {
 			return err
 		}
+		c.immutable = immutable
 		changes = append(changes, c)
 	}
 	if err := carryOut(v, changes, commitInDir); err != nil {
 		return err
 	}
+	var stand []status
 	for _, c := range changes {
 		warnUnlessFirst(v, c.site)
+		stand = append(stand, status{Path: c.path(), Protection: c.protection()})
 	}
+	warnOpen(v, stand)
 	return nil
 }
 
@@ -280,15 +297,20 @@ func carryOut(v *voice.Caller, changes []*change, commit func(*change) (string, 
 		}
 		unchanged[c] = same
 	}
+	changed := slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return unchanged[c] })
+	files, err := thawShims(changed)
+	defer freeze(files)
+	if err != nil {
+		return err
+	}
 	for _, c := range changes {
 		what := "unchanged"
 		if !unchanged[c] {
-			var err error
 			if what, err = commit(c); err != nil {
 				return err
 			}
 		}
-		did(v, what, c.path(), "-> "+voice.Show(c.rec.Real))
+		did(v, what, c.path(), "-> "+voice.Show(c.rec.Real)+c.makeImmutable())
 		for _, w := range c.warnings {
 			v.Warn(c.path(), w)
 		}

@@ -2,6 +2,7 @@ package place
 
 import (
 	"debug/elf"
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,44 +28,43 @@ type program struct {
 // checkProgram says why the file at an absolute path cannot be the real
 // program behind a shim, and returns what it is.
 func checkProgram(name string) (unix.Stat_t, error) {
-	f, err := shims.Open(unix.AT_FDCWD, name, 0)
-	if err != nil {
-		// What cannot be read cannot be told from a shim.
-		return unix.Stat_t{}, voice.Refused(name, "open: %w", err)
-	}
-	defer f.Close()
-	p := program{path: name, resolved: name, file: f}
-	if err := unix.Fstat(int(f.Fd()), &p.st); err != nil {
-		return p.st, voice.Refused(name, "%w", err)
-	}
+	p := program{path: name, resolved: name}
 	if r, err := filepath.EvalSymlinks(name); err == nil {
 		p.resolved = r
 	}
+	f, err := shims.Open(unix.AT_FDCWD, name, 0)
+	switch {
+	case errors.Is(err, unix.EISDIR):
+		return p.st, p.refused("is a directory")
+	case errors.Is(err, shims.ErrNotRegular):
+		return p.st, p.refused(err.Error())
+	case err != nil:
+		// What cannot be read cannot be told from a shim.
+		return p.st, voice.Refused(name, "open: %w", err)
+	}
+	defer f.Close()
+	p.file = f
+	if err := unix.Fstat(int(f.Fd()), &p.st); err != nil {
+		return p.st, voice.Refused(name, "%w", err)
+	}
 	for _, check := range []func(program) string{
-		notRegular, notExecutable, setID, fileCapabilities, loader, isShim,
+		notExecutable, setID, fileCapabilities, loader, isShim,
 	} {
 		if why := check(p); why != "" {
-			if p.resolved != p.path {
-				why = "leads to " + voice.Show(p.resolved) + ", which " + why
-			}
-			return p.st, voice.Refused(name, "%s", why)
+			return p.st, p.refused(why)
 		}
 	}
 	return p.st, nil
 }
 
-// The checks return what is wrong, as the end of "the program …".
-
-func notRegular(p program) string {
-	switch p.st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return ""
-	case unix.S_IFDIR:
-		return "is a directory"
-	default:
-		return "is not a regular file"
+func (p program) refused(why string) error {
+	if p.resolved != p.path {
+		why = "leads to " + voice.Show(p.resolved) + ", which " + why
 	}
+	return voice.Refused(p.path, "%s", why)
 }
+
+// The checks return what is wrong, as the end of "the program …".
 
 func notExecutable(p program) string {
 	if !shims.Executable(p.path) {
@@ -103,10 +103,12 @@ func loader(p program) string {
 	if slices.ContainsFunc(append(names, path.Base(p.path), path.Base(p.resolved)), loaderName.MatchString) {
 		return is
 	}
-	if shell, err := elf.Open("/bin/sh"); err == nil {
-		defer shell.Close()
-		if id, ok := shims.IDAt(interpreterOf(shell)); ok && id == shims.ID(&p.st) {
-			return is
+	if f, err := shims.Open(unix.AT_FDCWD, "/bin/sh", 0); err == nil {
+		defer f.Close()
+		if shell, err := elf.NewFile(f); err == nil {
+			if id, ok := shims.IDAt(interpreterOf(shell)); ok && id == shims.ID(&p.st) {
+				return is
+			}
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -30,7 +31,17 @@ States:
   replaced    something wrote over an in-place shim, most likely an upgrade
   missing     the name is gone, its program is left as PATH.shim-real
   no-record   a shim that was copied there, not installed
+  unreadable  another process holds a lease on the file; ask again
   not-a-shim
+
+Protection is what keeps a confined program from having PATH lead past the shim,
+by the mode of a file or directory, which no policy confines:
+
+  immutable           chattr +i; install --immutable
+  read-only mount
+  another owner       neither the shim nor a directory on the way is this user's
+  in place            PATH leads to nothing else: closed, not open
+  none                this form fails open
 
 The exit code is 0 when all are ok, else 1. That PATH does not lead to a shim is
 shown, and is no failure.
@@ -68,6 +79,8 @@ type status struct {
 	Log        string `json:"log"`
 	ProfileDir string `json:"profile_dir"`
 	Version    string `json:"shim_version"`
+
+	Protection protection `json:"protection"`
 }
 
 // States of a name.
@@ -79,6 +92,7 @@ const (
 	stateMissing    = "missing"    // the name is gone, its program is left
 	stateBare       = "no-record"  // a shim that was never installed
 	stateNone       = "not-a-shim"
+	stateLeased     = "unreadable" // it may be a shim
 )
 
 // Status says what stands where, and whether it works.
@@ -139,6 +153,7 @@ func Status(v *voice.Caller, args []string) error {
 	} else {
 		err = printTable(v, found, everything)
 	}
+	warnOpen(v, found)
 	if err == nil && slices.ContainsFunc(found, func(s status) bool { return !s.OK }) {
 		err = voice.ErrSaid
 	}
@@ -155,10 +170,10 @@ func statusOfAll(v *voice.Caller, d *directory, everything bool) (found []status
 	}
 	for _, name := range names {
 		s, err := d.inspect(name)
-		if err != nil {
+		if err != nil && !errors.Is(err, shims.ErrLeased) {
 			return nil, err
 		}
-		if st := statusOf(v, s); !everything || st.State != stateBare || name != shims.Name {
+		if st := statusOf(v, s, err); !everything || st.State != stateBare || name != shims.Name {
 			found = append(found, st)
 		}
 	}
@@ -179,16 +194,17 @@ func statusAt(v *voice.Caller, f voice.Flags, given string) (status, error) {
 	}
 	defer d.close()
 	s, err := d.inspect(path.Base(p))
-	if err != nil {
+	if err != nil && !errors.Is(err, shims.ErrLeased) {
 		return status{}, err
 	}
-	if s.phase() == absent {
+	if err == nil && s.phase() == absent {
 		return status{}, voice.Refused(p, "%w", unix.ENOENT)
 	}
-	return statusOf(v, s), nil
+	return statusOf(v, s, err), nil
 }
 
-func statusOf(v *voice.Caller, s *site) status {
+// statusOf describes a site. With leased not nil it could not be looked at whole.
+func statusOf(v *voice.Caller, s *site, leased error) status {
 	r := status{Path: s.path(), Name: s.name, Version: s.version()}
 	for _, f := range shims.OnPath(v, s.name) {
 		if r.PathFinds == "" {
@@ -197,6 +213,14 @@ func statusOf(v *voice.Caller, s *site) status {
 		if !f.IsShim && r.PathNext == "" {
 			r.PathNext = f.Path
 		}
+	}
+	r.Protection = protection{By: []string{}, Changeable: []string{}}
+	if leased != nil {
+		r.State, r.Problem = stateLeased, leased.Error()
+		return r
+	}
+	if s.at.IsShim && (s.at.Recorded || s.at.RecordErr != nil) {
+		r.Protection = s.protection()
 	}
 	r.State, r.Problem = s.diagnose()
 	r.OK = r.State == stateOK

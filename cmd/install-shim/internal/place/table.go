@@ -68,6 +68,9 @@ func (r status) notes() []string {
 			notes = append(notes, o.what+voice.Show(o.value))
 		}
 	}
+	if r.Place != "" && r.State != stateReplaced && r.State != stateMissing && r.State != stateUnfinished {
+		notes = append(notes, "protection: "+r.Protection.String())
+	}
 	if r.Version != "" {
 		notes = append(notes, "shim "+r.Version)
 	}

@@ -14,6 +14,9 @@ install-shim uninstall --in-place PATH...
 With --dir, the shims are removed. With --in-place, the programs get their names
 back: the same files, not copies.
 
+An immutable shim (install --immutable) and the program behind it are made
+changeable first.
+
 All names are checked before the first is changed. A name that has no shim is
 no error. Where a package upgrade has overwritten an in-place shim, the newer
 program stays and the older one beside it is removed.
@@ -53,6 +56,16 @@ func Uninstall(v *voice.Caller, args []string) error {
 			return err
 		}
 		steps = append(steps, step)
+	}
+	for i, s := range sites {
+		if steps[i].do == nil {
+			continue
+		}
+		files, err := s.thaw(true)
+		defer freeze(files)
+		if err != nil {
+			return err
+		}
 	}
 	for i, step := range steps {
 		if step.do != nil {

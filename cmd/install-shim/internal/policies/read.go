@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/load"
 	launch "github.com/sandbox-exec-shim/sandbox-exec-shim/shim"
@@ -62,8 +64,18 @@ func Read(v *voice.Caller, command, file string, rec record.Record) (*Policy, er
 
 // readAll reads the text of a policy from a file or a pipe.
 func readAll(v *voice.Caller, file string) ([]byte, error) {
+	const most = 1 << 20 // rules refuses what is longer
 	in := v.In
 	if file != "-" {
+		// A pipe is waited for, as standard input is, and nothing else: neither a
+		// lease on a file nor the next message of the kernel.
+		if st, err := os.Stat(file); err == nil && st.Mode().IsRegular() {
+			text, err := pathcheck.ReadRegular(file, most+1)
+			if err != nil && !errors.Is(err, pathcheck.ErrTooLarge) {
+				return nil, voice.Refused(file, "open: %w", voice.Bare(err))
+			}
+			return text, nil
+		}
 		f, err := os.Open(file)
 		if err != nil {
 			return nil, voice.Refused(file, "open: %w", voice.Bare(err))
@@ -71,7 +83,6 @@ func readAll(v *voice.Caller, file string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	const most = 1 << 20 // rules refuses what is longer
 	text, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
 		return nil, voice.Refused(file, "read: %w", voice.Bare(err))

@@ -145,6 +145,9 @@ func commandPath(v *voice.Caller, command string) (string, error) {
 		return "", voice.Exit(exitRunNotFound, voice.Refused(command, "%w", shims.ErrNotOnPath))
 	}
 	at, err := shims.Find(v, command)
+	if errors.Is(err, shims.ErrLeased) {
+		return "", voice.Exit(exitRunRefused, err)
+	}
 	if err != nil {
 		return "", voice.Exit(exitRunNotFound, err)
 	}

@@ -30,7 +30,12 @@ type File struct {
 	Record    record.Record
 	Recorded  bool
 	RecordErr error
+	// Leased is set where [ErrLeased] kept [At] from looking.
+	Leased bool
 }
+
+// most bytes has no shim.
+const most = 16 << 20
 
 // Look looks at the file of a name in a directory, and reads it if it is a shim.
 // The flags are those of [Open]. Path is left out, also in errors.
@@ -40,12 +45,19 @@ func Look(dir int, name string, flags int) (at File, err error) {
 		return at, fmt.Errorf("open: %w", err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return at, voice.Bare(err) // files of the kernel are empty, and a read may take from them: /proc/kmsg
+	}
 	is, err := record.FileIsShim(f)
 	if err != nil || !is {
 		return at, voice.Bare(err)
 	}
 	at.IsShim = true
-	const most = 64 << 20 // no shim is larger
+	if info.Size() > most {
+		at.RecordErr = fmt.Errorf("has %d bytes, more than any shim", info.Size())
+		return at, nil
+	}
 	if at.Data, err = io.ReadAll(io.LimitReader(f, most)); err != nil {
 		return at, fmt.Errorf("read: %w", voice.Bare(err))
 	}
@@ -55,8 +67,8 @@ func Look(dir int, name string, flags int) (at File, err error) {
 
 // At looks at the file at a path. What cannot be read is no shim.
 func At(path string) File {
-	at, _ := Look(unix.AT_FDCWD, path, 0)
-	at.Path, at.Data = path, nil
+	at, err := Look(unix.AT_FDCWD, path, 0)
+	at.Path, at.Data, at.Leased = path, nil, errors.Is(err, ErrLeased)
 	return at
 }
 
@@ -82,7 +94,7 @@ func Load(path string) (at File, err error) {
 	at, err = Look(unix.AT_FDCWD, path, 0)
 	at.Path = path
 	switch {
-	case errors.Is(err, unix.EISDIR) || err == nil && !at.IsShim:
+	case errors.Is(err, unix.EISDIR) || errors.Is(err, ErrNotRegular) || err == nil && !at.IsShim:
 		return at, voice.Refused(path, "is not a shim")
 	case err != nil:
 		return at, voice.Refused(path, "%w", err)

@@ -60,7 +60,7 @@ func OnPath(v *voice.Caller, name string) []File {
 func Find(v *voice.Caller, target string) (File, error) {
 	if !strings.Contains(target, "/") {
 		if found := OnPath(v, target); target != "" && len(found) > 0 {
-			return found[0], nil
+			return found[0], found[0].leased()
 		}
 		return File{}, voice.Refused(target, "%w", ErrNotOnPath)
 	}
@@ -68,7 +68,16 @@ func Find(v *voice.Caller, target string) (File, error) {
 	if err != nil {
 		return File{}, voice.Refused(target, "%w", err)
 	}
-	return At(p), nil
+	at := At(p)
+	return at, at.leased()
+}
+
+// leased is the error of a file of which it is not known whether it is a shim.
+func (at File) leased() error {
+	if !at.Leased {
+		return nil
+	}
+	return voice.Refused(at.Path, "%w", ErrLeased)
 }
 
 // All returns the installed shims in directories.
@@ -96,7 +105,7 @@ const tempSuffix = ".shim-new"
 
 // Names returns the names in a directory that an install is about: those of
 // shims, and those that have a real program beside them but are no shim any more.
-// Files that this user cannot read are passed over.
+// Files that this user cannot read are passed over, leased ones are not.
 func Names(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -110,8 +119,10 @@ func Names(dir string) ([]string, error) {
 		}
 		if base, ok := strings.CutSuffix(name, Suffix); ok {
 			names = append(names, base)
-		} else if e.Type().IsRegular() && At(pathcheck.Join(dir, name)).IsShim {
-			names = append(names, name)
+		} else if e.Type().IsRegular() {
+			if at := At(pathcheck.Join(dir, name)); at.IsShim || at.Leased {
+				names = append(names, name)
+			}
 		}
 	}
 	slices.Sort(names)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -62,12 +63,50 @@ func Executable(path string) bool {
 		unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
 }
 
-// Open opens a file for reading and waits for nothing. The name is one in the
-// directory dir; the flags are added.
+// ErrLeased: another process holds a lease on the file (F_SETLEASE of fcntl(2)), for
+// which an open for reading would wait up to /proc/sys/fs/lease-break-time.
+var ErrLeased = errors.New("another process holds a lease on it")
+
+// ErrNotRegular: opening a device has effects, and reading a pipe takes from it.
+var ErrNotRegular = errors.New("is not a regular file")
+
+// leaseWait is how long leases are waited for in all: a file server gives its own up
+// at once, and many files must not add up.
+var leaseWait = time.Second
+
+// Open opens a regular file for reading, without waiting for a FIFO's other end or
+// for a lease. The name is one in the directory dir; flags is 0 or O_NOFOLLOW. A
+// directory gives EISDIR, anything else that is no regular file [ErrNotRegular].
 func Open(dir int, name string, flags int) (*os.File, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC|flags, 0)
-	if err != nil {
+	var st unix.Stat_t
+	follow := 0
+	if flags&unix.O_NOFOLLOW != 0 {
+		follow = unix.AT_SYMLINK_NOFOLLOW
+	}
+	if err := unix.Fstatat(dir, name, &st, follow); err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		return nil, unix.EISDIR
+	default:
+		return nil, ErrNotRegular
+	}
+	for {
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC|flags, 0)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), name), nil
+		case errors.Is(err, unix.EINTR):
+		case !errors.Is(err, unix.EWOULDBLOCK):
+			return nil, err
+		case leaseWait <= 0:
+			return nil, ErrLeased
+		default:
+			const pause = 20 * time.Millisecond
+			time.Sleep(pause)
+			leaseWait -= pause
+		}
+	}
 }

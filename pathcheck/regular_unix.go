@@ -1,6 +1,6 @@
 //go:build unix
 
-package load
+package pathcheck
 
 import (
 	"errors"
@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// OpenRegular opens a regular file for reading, through symbolic links. It
+// openRegular opens a regular file for reading, through symbolic links. It
 // does not wait for the other end of a pipe: that is what O_NONBLOCK does
 // for a FIFO (open(2)), and on a regular file it changes nothing.
 //
 // It calls the kernel directly, since package os would start the poller of
 // the runtime, four system calls and two descriptors for one file.
-func OpenRegular(path string) (io.ReadCloser, error) {
+func openRegular(path string) (io.ReadCloser, error) {
 	flags := syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
 	fd, err := retryEINTR(func() (int, error) { return syscall.Open(path, flags, 0) })
 	if err != nil {
@@ -27,7 +27,7 @@ func OpenRegular(path string) (io.ReadCloser, error) {
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		_ = syscall.Close(fd)
-		return nil, errNotRegular
+		return nil, ErrNotRegular
 	}
 	return descriptor(fd), nil
 }
