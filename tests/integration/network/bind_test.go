@@ -114,7 +114,7 @@ func TestTCPIsDeniedASecondTime(t *testing.T) {
 	r := newRecorder(t)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		c := newClient(t, u)
-		c.setup = &launch.Setup{Errno: []launch.Errno{{Nr: unix.SYS_SECCOMP, Errno: unix.ENOSYS}}}
+		c.setup = &launch.Setup{Errno: []launch.Errno{{Nr: unix.SYS_PRCTL, If: true, Arg0: unix.PR_SET_SECCOMP, Errno: unix.EINVAL}}}
 		for operation, want := range map[string]string{"tcp4": "EACCES", "bind-any": "EACCES", "udp4-sendto": "sent"} {
 			if got := c.does(t, operation, r.port, nil); got != "sent" {
 				t.Errorf("%s without a policy: %s", operation, got)
