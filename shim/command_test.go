@@ -103,7 +103,7 @@ func TestCheckedCommand(t *testing.T) {
 		unseen := slices.ContainsFunc(r.NotEnforced, func(g rules.Gap) bool {
 			return g.What == "command" && (strings.Contains(g.Why, "opaque: ") || strings.Contains(g.Why, "no shell"))
 		})
-		if !row.refused && (unseen != (row.unseen) || held != (row.keys != "" && row.program == "/bin/sh")) {
+		if !row.refused && (unseen != row.unseen || held != (row.keys != "" && row.program == "/bin/sh")) {
 			t.Errorf("%s: enforced %+v, not %+v", row.name, r.Enforced, r.NotEnforced)
 		}
 	}

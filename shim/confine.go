@@ -29,10 +29,11 @@ func (l *launch) confine() error {
 
 	// Plan and walk.
 	ruleset, err := l.makePlan(kernel)
-	defer ruleset.Close()
 	if err != nil {
+		ruleset.Close()
 		return planFailure(err)
 	}
+	defer ruleset.Close()
 	defer l.plan.Close()
 	if l.plan != nil {
 		if err := l.demand(l.plan.Gaps, ""); err != nil {

@@ -243,7 +243,7 @@ func TestReportIsMadeFromTheDomain(t *testing.T) {
 		has := func(what string) bool {
 			return slices.ContainsFunc(r.Enforced, func(e rules.Enforcement) bool { return e.What == what })
 		}
-		if has("hidden") != (row.entered && row.k.ABI > 0 && row.p == p) || has("command") != row.entered || has("capabilities") != (row.entered) {
+		if has("hidden") != (row.entered && row.k.ABI > 0 && row.p == p) || has("command") != row.entered || has("capabilities") != row.entered {
 			t.Errorf("%s: enforced %+v", row.name, r.Enforced)
 		}
 		if row.p == p && (!slices.Equal(r.Hidden, []string{"/h"}) || !slices.Equal(r.Exposed, []string{"/x"}) ||

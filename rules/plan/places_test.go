@@ -18,11 +18,22 @@ var linkPlaces = []struct {
 	link     string
 	followed bool
 }{
-	{"/tmp/l", false}, {"/var/tmp/l", false}, {"/dev/shm/l", false}, {"/t/l", false}, {"/xdg/l", false},
-	{"/home/u/.cache/l", false}, {"/home/u/.npm/l", false}, {"/home/u/.gradle/caches/l", false}, {"/home/u/go/pkg/mod/deep/l", false},
+	{"/tmp/l", false},
+	{"/var/tmp/l", false},
+	{"/dev/shm/l", false},
+	{"/t/l", false},
+	{"/xdg/l", false},
+	{"/home/u/.cache/l", false},
+	{"/home/u/.npm/l", false},
+	{"/home/u/.gradle/caches/l", false},
+	{"/home/u/go/pkg/mod/deep/l", false},
 	{"/bind/l", false}, // a mount of /tmp/sub
 	{"/srv/work/l", false},
-	{"/home/u/l", true}, {"/home/u/go/l", true}, {"/srv/l", true}, {"/l", true}, {"/home/u/.gradle/l", true},
+	{"/home/u/l", true},
+	{"/home/u/go/l", true},
+	{"/srv/l", true},
+	{"/l", true},
+	{"/home/u/.gradle/l", true},
 }
 
 func placesTree(link string) *pathtest.Tree {
@@ -200,7 +211,10 @@ func TestClosedLayers(t *testing.T) {
 		gap   bool
 		limit bool
 	}{
-		{0, "/srv/closed/l", true, false}, {1000, "/srv/closed/l", true, true}, {0, "/gone", true, true}, {0, "relative", true, true},
+		{0, "/srv/closed/l", true, false},
+		{1000, "/srv/closed/l", true, true},
+		{0, "/gone", true, true},
+		{0, "relative", true, true},
 		{0, "/usr", false, false},
 	} {
 		tree := pathtest.New(base + "/srv/closed/ nosearch\n/merged/ mount overlay 0:40\n")

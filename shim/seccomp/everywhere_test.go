@@ -91,7 +91,7 @@ func TestSpans(t *testing.T) {
 			}
 			last = s.high()
 		}
-		var machine = machineOf(t, list.config)
+		machine := machineOf(t, list.config)
 		for number := uint32(0); number <= 0xffff; number++ {
 			want := uint32(allowed)
 			for _, s := range list.spans {

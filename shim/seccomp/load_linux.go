@@ -112,8 +112,17 @@ func Prove(c Config, behind bool) error {
 			unix.Close(int(r))
 		}
 		if errno != t.errno {
-			return fmt.Errorf("%s: expected %w, got errno %d", t.what, t.errno, errno)
+			return fmt.Errorf("%s: expected %w, got %w", t.what, t.errno, orNone(errno))
 		}
 	}
 	return nil
+}
+
+var errNone = errors.New("no error")
+
+func orNone(errno unix.Errno) error {
+	if errno == 0 {
+		return errNone
+	}
+	return errno
 }

@@ -170,7 +170,7 @@ func text(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &errno) && err == error(errno):
+	case errors.As(err, &errno) && err.Error() == errno.Error():
 		return unix.ErrnoName(errno)
 	}
 	return err.Error()

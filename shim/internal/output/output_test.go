@@ -145,8 +145,12 @@ func TestInheritedDescriptors(t *testing.T) {
 		fd   int
 		want string
 	}{
-		{writing, ""}, {reading, "not open for writing"}, {pathOnly, "not open for writing"}, {ours, "bad file descriptor"},
-		{999, "bad file descriptor"}, {2, ""},
+		{writing, ""},
+		{reading, "not open for writing"},
+		{pathOnly, "not open for writing"},
+		{ours, "bad file descriptor"},
+		{999, "bad file descriptor"},
+		{2, ""},
 	} {
 		f, err := Open(rules.Destination{IsFD: true, FD: row.fd}, inherited, parent)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {

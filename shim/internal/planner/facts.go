@@ -36,6 +36,9 @@ func (in *Input) facts(mounts pathcheck.Mounts) plan.Launch {
 		}
 	}
 	for _, path := range []string{in.Self.Path, in.Self.Invoked} {
+		if path == "" {
+			continue // not known; the current directory is no shim
+		}
 		if path = pathcheck.Absolute(cwd, path); len(path) > 1 && !slices.Contains(l.Shims, path) {
 			l.Shims = append(l.Shims, path)
 		}

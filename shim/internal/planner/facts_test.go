@@ -259,7 +259,7 @@ func TestPrecreate(t *testing.T) {
 		"/ws/way/x": errSymlink, "/beside/f": fs.ErrExist, "/beside/f/x": unix.ENOTDIR,
 	} {
 		e := rules.Entry{Key: "precreate[0]", Path: dir + path}
-		if want == errSymlink {
+		if errors.Is(want, errSymlink) {
 			e.Derived = &rules.Derived{Kind: rules.KindDir}
 		}
 		_, err := (&Input{Policy: &rules.Policy{Root: dir + "/ws", Precreate: []rules.Entry{e}}}).Precreate()

@@ -237,7 +237,7 @@ func TestShimFilesAreKnown(t *testing.T) {
 			t.Errorf("no descriptors left: %v", got)
 		}
 	})
-	if _, err := fileID(dir); err != errNotExecutable {
+	if _, err := fileID(dir); !errors.Is(err, errNotExecutable) {
 		t.Errorf("a directory: %v", err)
 	}
 	if _, err := readHead(dir + "/fifo"); !errors.Is(err, pathcheck.ErrNotRegular) {

@@ -46,7 +46,7 @@ var differences = []difference{
 	{
 		why:  "what the policy asks",
 		only: func(w way) bool { return w.policy != "" },
-		keys: []string{"status/NoNewPrivs", "no new privileges", "status/Seccomp", "status/Seccomp_filters", "seccomp mode"},
+		keys: []string{"status/NoNewPrivs", "no new privileges", "status/Seccomp", "status/Seccomp_filters", "seccomp mode", "keyring description"},
 	},
 	{
 		why:  "what the policy asks: capabilities, for a process that has some",

@@ -68,7 +68,7 @@ type thawed struct {
 // kernel renames and removes no file that has it.
 func (s *site) thaw(program bool) (files []thawed, err error) {
 	for _, f := range []thawed{{s.dir, s.name, s.at}, {s.dir, s.sibling(), s.real}} {
-		if f.was.kind == nothing || f.was.kind == other && !(program && f.name == s.sibling()) || !s.dir.isImmutable(f.name) {
+		if f.was.kind == nothing || f.was.kind == other && (!program || f.name != s.sibling()) || !s.dir.isImmutable(f.name) {
 			continue
 		}
 		if err := s.dir.setImmutable(f.name, false); err != nil {

@@ -58,8 +58,10 @@ func (s *site) protection() protection {
 		what   string
 		stands bool
 	}{
-		{byFlag, shim.immutable}, {byMount, shim.readOnly},
-		{byOwner, me != 0 && !mine && shim.uid != me}, {byPlace, s.inPlace()},
+		{byFlag, shim.immutable},
+		{byMount, shim.readOnly},
+		{byOwner, me != 0 && !mine && shim.uid != me},
+		{byPlace, s.inPlace()},
 	} {
 		if by.stands {
 			p.By = append(p.By, by.what)

@@ -8,7 +8,7 @@ import (
 )
 
 // print prints the table or the JSON, and what is not as expected.
-func (res *result) print(v *voice.Caller, o *options) error {
+func (res *result) show(v *voice.Caller, o *options) error {
 	failures, missing := res.failures(), res.report.Mechanism == "unavailable"
 	ok := failures == nil && !missing
 	var err error

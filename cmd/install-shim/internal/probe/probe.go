@@ -181,7 +181,7 @@ func run(v *voice.Caller, args []string) error {
 	if err != nil {
 		return err
 	}
-	return res.print(v, o)
+	return res.show(v, o)
 }
 
 // A result is all that was found.

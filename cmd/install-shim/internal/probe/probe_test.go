@@ -219,7 +219,8 @@ func TestResults(t *testing.T) {
 		{Name: "a", Result: denied, OK: true, Op: "read", Path: "/x"},
 		{Name: "a", Result: allowed, Expected: denied, Op: "read", Path: "/x y", Way: ".."},
 		{Name: "a", Result: "absent", Expected: denied, Errno: "ENOENT", Op: "list", Path: "/z"},
-		{Name: "b", Result: allowed, OK: true}, {Name: "b", Result: denied, OK: true},
+		{Name: "b", Result: allowed, OK: true},
+		{Name: "b", Result: denied, OK: true},
 	}}
 	got := res.results()
 	if got["a"] != allowed || got["b"] != allowed || got["harnessFile"] != "unprobed" {
@@ -244,7 +245,7 @@ func TestResults(t *testing.T) {
 		{"no confinement", result{report: report.Report{Mechanism: "unavailable"}}, 1},
 	} {
 		for _, asJSON := range []bool{false, true} {
-			if code := v.Finish(row.res.print(v, &options{json: asJSON})); code != row.code {
+			if code := v.Finish(row.res.show(v, &options{json: asJSON})); code != row.code {
 				t.Errorf("%s: %d", row.name, code)
 			}
 		}

@@ -300,11 +300,11 @@ func witnessKeys() {
 	for id := uintptr(1); id <= 3; id++ {
 		r := raw(syscall.SYS_KEYCTL, keyctlGetID, -id, 0, 0, 0)
 		value("keyring", r)
-		if failed(r) {
-			continue
-		}
 		begin("keyring description")
-		n := raw(syscall.SYS_KEYCTL, keyctlDescribe, r, ptr(&link[0]), uintptr(len(link)), 0)
+		n := r
+		if !failed(r) {
+			n = raw(syscall.SYS_KEYCTL, keyctlDescribe, r, ptr(&link[0]), uintptr(len(link)), 0)
+		}
 		for i := uintptr(0); !failed(n) && i < n; i++ {
 			put(*(*byte)(unsafe.Add(unsafe.Pointer(&link), i)))
 		}
