@@ -201,7 +201,7 @@ func ShellCommand(argv []string, name string) (index int, ok bool) {
 		if opt == "-" || opt == "--" {
 			break
 		}
-		if has(withWord, long) && !short {
+		if has(withWord, long) && !short && name != "ash" { // busybox knows no such words
 			i++
 			continue
 		}
