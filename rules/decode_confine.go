@@ -9,8 +9,8 @@ const (
 	badNetwork     = `must be "allow", "deny" or an object with "udp", "connectTCP" and "bindTCP"`
 	badPorts       = "must be a list of ports"
 	badPort        = "must be a port from 0 to 65535"
-	badIsolate     = `must be a list of "signals", "abstract-unix", "unix-sockets", "proc" and "tty"`
-	badIsolation   = `must be "signals", "abstract-unix", "unix-sockets", "proc" or "tty"`
+	badIsolate     = `must be a list of "signals", "abstract-unix", "unix-sockets", "proc", "tty" and "ipc"`
+	badIsolation   = `must be "signals", "abstract-unix", "unix-sockets", "proc", "tty" or "ipc"`
 	badDescriptors = `must be "keep", "close" or an object with "keep"`
 	badKeep        = "must be a list of descriptors above 2"
 	badDescriptor  = "must be the number of a descriptor above 2"

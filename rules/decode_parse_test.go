@@ -124,6 +124,7 @@ var acceptedPolicies = []struct {
 	{"isolate all", `{"version":1,"isolate":["tty","proc","unix-sockets","abstract-unix","signals"]}`, policyConfining(func(p *Policy) {
 		p.Isolate = IsolateSignals | IsolateAbstractUnix | IsolateUnixSockets | IsolateProc | IsolateTTY
 	})},
+	{"isolate ipc", `{"version":1,"isolate":["ipc"]}`, policyConfining(func(p *Policy) { p.Isolate = IsolateIPC })},
 	{"isolate one", `{"version":1,"isolate":["tty"]}`, policyConfining(func(p *Policy) { p.Isolate = IsolateTTY })},
 	{"descriptors close", `{"version":1,"descriptors":"close"}`, policyConfining(func(p *Policy) { p.Descriptors.Mode = DescriptorsClose })},
 	{"descriptors list", `{"version":1,"descriptors":{"keep":[9,3]}}`, policyConfining(func(p *Policy) { p.Descriptors = DescriptorPolicy{DescriptorsList, []int{3, 9}} })},
@@ -292,9 +293,9 @@ var rejectedPolicies = []struct{ name, text, want string }{
 	{"port string", `{"version":1,"network":{"udp":"deny","bindTCP":["80"]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
 	{"port list", `{"version":1,"network":{"udp":"deny","bindTCP":[[80]]}}`, `network.bindTCP[0]: must be a port from 0 to 65535`},
 	{"port twice", `{"version":1,"network":{"udp":"deny","bindTCP":[80,81,80]}}`, `network.bindTCP[2]: given twice`},
-	{"isolate string", `{"version":1,"isolate":"signals"}`, `isolate: must be a list of "signals", "abstract-unix", "unix-sockets", "proc" and "tty"`},
-	{"isolate unknown", `{"version":1,"isolate":["signals","Proc"]}`, `isolate[1]: must be "signals", "abstract-unix", "unix-sockets", "proc" or "tty"`},
-	{"isolate number", `{"version":1,"isolate":[1]}`, `isolate[0]: must be "signals", "abstract-unix", "unix-sockets", "proc" or "tty"`},
+	{"isolate string", `{"version":1,"isolate":"signals"}`, `isolate: must be a list of "signals", "abstract-unix", "unix-sockets", "proc", "tty" and "ipc"`},
+	{"isolate unknown", `{"version":1,"isolate":["signals","Proc"]}`, `isolate[1]: must be "signals", "abstract-unix", "unix-sockets", "proc", "tty" or "ipc"`},
+	{"isolate number", `{"version":1,"isolate":[1]}`, `isolate[0]: must be "signals", "abstract-unix", "unix-sockets", "proc", "tty" or "ipc"`},
 	{"isolate twice", `{"version":1,"isolate":["tty","proc","tty"]}`, `isolate[2]: given twice`},
 	{"descriptors of another name", `{"version":1,"descriptors":"list"}`, `descriptors: must be "keep", "close" or an object with "keep"`},
 	{"descriptors list", `{"version":1,"descriptors":[3]}`, `descriptors: must be "keep", "close" or an object with "keep"`},

@@ -28,6 +28,18 @@ type Kernel struct {
 	// ProcCapabilities is set when the program keeps CAP_SYS_ADMIN or
 	// CAP_PERFMON, with which it may read what Landlock's domain protects.
 	ProcCapabilities bool
+
+	// IPC, Terminals, KernelFiles and ControlGroups say what the launch found or
+	// made of mounts and namespaces for the promises of these names.
+	IPC, Terminals, KernelFiles, ControlGroups Closure
+}
+
+// A Closure says by what something is closed, or why it is not. The zero value is for
+// what was not asked for.
+type Closure struct{ By, Why string }
+
+func closed(c func(Kernel) Closure) func(Kernel) (by, why string) {
+	return func(k Kernel) (by, why string) { return c(k).By, c(k).Why }
 }
 
 // procHidden says why other processes are not hidden by a private /proc, or "".
@@ -57,6 +69,7 @@ const (
 	BySeccomp        = "seccomp"
 	ByCapabilities   = "capabilities"
 	ByMountNamespace = "mount-namespace"
+	ByIPCNamespace   = "ipc-namespace"
 	ByCommandCheck   = "command-check"
 )
 
@@ -176,6 +189,7 @@ var promises = []promise{
 	{key: "network", asks: limitsPorts, what: "other-sockets", by: BySeccomp},
 
 	{key: "isolate", isolates: IsolateSignals, what: "signals", by: ByLandlock, abi: 6, errata: signalErratum},
+	{key: "isolate", isolates: IsolateSignals, what: "control-groups", hold: closed(func(k Kernel) Closure { return k.ControlGroups })},
 	{
 		key: "isolate", isolates: IsolateSignals, what: "process-limits", abi: never, limit: true,
 		why: "prlimit, setpriority and sched_setaffinity on other processes of the user are not covered by Landlock",
@@ -188,10 +202,13 @@ var promises = []promise{
 		return ByMountNamespace, k.procHidden()
 	}},
 	{key: "isolate", isolates: IsolateTTY, what: "tty", by: BySeccomp},
+	{key: "isolate", isolates: IsolateTTY, what: "other-terminals", limit: true, hold: closed(func(k Kernel) Closure { return k.Terminals })},
 	{
 		key: "isolate", isolates: IsolateTTY, what: "terminal", abi: never, limit: true,
 		why: "an inherited terminal can be read, written to and set; without a Landlock domain, another process of the user can be traced and made to put input into its own, where the system allows tracing",
 	},
+	{key: "isolate", isolates: IsolateIPC, what: "ipc", hold: closed(func(k Kernel) Closure { return k.IPC })},
+	{key: "capabilities", asks: (*Policy).Confines, what: "kernel-files", hold: closed(func(k Kernel) Closure { return k.KernelFiles })},
 	{key: "audit", asks: audits, what: "audit", by: ByLandlock, abi: 7, limit: true},
 
 	{
@@ -223,6 +240,9 @@ func Assess(p *Policy, k Kernel) (held []Enforcement, gaps []Gap) {
 		by, why := pr.by, pr.missing(k)
 		if pr.hold != nil {
 			by, why = pr.hold(k)
+		}
+		if why == "" && by == "" {
+			continue // nothing that this launch has to do with
 		}
 		if why == "" {
 			held = append(held, Enforcement{What: pr.what, By: by})

@@ -70,6 +70,10 @@ type Policy struct {
 
 	// Audit lets denials of the program appear in the audit log.
 	Audit bool
+
+	// GuardKernel is set by the launch, and not by a text: the files that act on the
+	// kernel itself are closed by a ruleset over files, since no mount closes them.
+	GuardKernel bool
 }
 
 // An Entry is one element of hidden, exposed or precreate: a plain path or a
@@ -209,6 +213,7 @@ var isolations = [...]struct {
 	{IsolateUnixSockets, "unix-sockets"},
 	{IsolateProc, "proc"},
 	{IsolateTTY, "tty"},
+	{IsolateIPC, "ipc"},
 }
 
 const (
@@ -217,6 +222,7 @@ const (
 	IsolateUnixSockets
 	IsolateProc
 	IsolateTTY
+	IsolateIPC
 )
 
 // Has reports whether all of what are in the set.
@@ -247,7 +253,7 @@ type DescriptorPolicy struct {
 // lists of ports, of which Landlock has nothing else to handle.
 func (p *Policy) ConfinesFiles() bool {
 	noLists := p.Network.Mode == NetworkPorts && p.Network.ConnectTCP == nil && p.Network.BindTCP == nil
-	return noLists || len(p.Hidden) > 0 || p.Scope == ScopeWorkspace || p.Isolate&(IsolateProc|IsolateUnixSockets) != 0
+	return noLists || p.GuardKernel || len(p.Hidden) > 0 || p.Scope == ScopeWorkspace || p.Isolate&(IsolateProc|IsolateUnixSockets) != 0
 }
 
 // UsesLandlock reports whether anything in the policy is Landlock's to hold.
