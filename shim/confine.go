@@ -15,9 +15,13 @@ import (
 func (l *launch) confine() error {
 	p := l.request.Policy
 
-	// Ask the kernel; the private /proc comes before anything else looks at mounts.
-	kernel := confine.EnterProc(p, confine.AskKernel())
+	// Ask the kernel; the namespace comes before anything else looks at mounts.
+	l.step.is("entering namespaces")
+	l.namespace = confine.EnterNamespace(p, confine.AskKernel(), planner.Protected(l.input()))
+	kernel := l.namespace.Kernel
 	l.kernel = &kernel
+	l.request = l.request.guarding(l.namespace.Guard)
+	p = l.request.Policy
 	if err := l.demand(l.gaps(), confine.Hint(kernel)); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (l *launch) confine() error {
 	if l.plan != nil {
 		files = l.plan.Files
 	}
-	if l.closed, err = confine.CloseDescriptors(l.foreign(), p, files, kernel); err != nil {
+	if l.closed, err = confine.CloseDescriptors(l.foreign(), p, files, l.namespace); err != nil {
 		return fail("descriptors", err)
 	}
 
@@ -63,6 +67,9 @@ func (l *launch) confine() error {
 	// Prove, and once more demand, by what was entered.
 	l.step.is("proving the confinement")
 	if err := l.domain.Prove(l.plan, l.program.Path); err != nil {
+		return fail(confine.Doubt(err), err)
+	}
+	if err := l.namespace.Prove(); err != nil {
 		return fail(confine.Doubt(err), err)
 	}
 	return l.stopFor(l.gaps(), "")

@@ -48,8 +48,14 @@ func Explain(p *rules.Policy, source load.Source, program string, c *Call) (*Exp
 	if l.request, err = l.resolve(); err != nil {
 		return nil, err
 	}
-	kernel := confine.ForeseeProc(p, confine.AskKernel())
+	p = l.request.Policy
+	l.namespace = &confine.Namespace{Kernel: confine.AskKernel()}
+	if p.Confines() {
+		l.namespace = confine.ForeseeNamespace(p, l.namespace.Kernel, planner.Protected(l.input()))
+	}
+	kernel := l.namespace.Kernel
 	l.kernel = &kernel
+	l.request = l.request.guarding(l.namespace.Guard)
 	x := &Explanation{}
 	l.request, x.Made = l.request.unmade()
 	if l.request.Policy.ConfinesFiles() {

@@ -163,6 +163,9 @@ func (l *launch) gaps() []rules.Gap {
 		_, more := rules.Assess(l.request.Policy, l.inForce())
 		gaps = append(gaps, more...)
 	}
+	if l.namespace != nil {
+		gaps = append(gaps, l.namespace.Gaps...)
+	}
 	if l.plan != nil {
 		gaps = append(gaps, l.plan.Gaps...)
 	}

@@ -79,8 +79,19 @@ func (l *launch) input() planner.Input {
 	r := l.request
 	return planner.Input{
 		Policy: r.Policy, Source: r.Source, Env: r.Env, Outer: l.call.Envp, Self: l.self, Program: l.program,
-		Report: l.out.Path(), Step: l.step.is, Debug: l.log.Debug,
+		Report: l.out.Path(), ReadOnly: l.namespace.Sealed(), Step: l.step.is, Debug: l.log.Debug,
 	}
+}
+
+// guarding is the request with a ruleset over files, for what no mount closes.
+func (r *request) guarding(guard bool) *request {
+	if !guard {
+		return r
+	}
+	more, p := *r, *r.Policy
+	p.GuardKernel = true
+	more.Policy = &p
+	return &more
 }
 
 // with is the request with one more gap.

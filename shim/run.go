@@ -25,14 +25,15 @@ func Run(c *Call) int {
 // A launch is what its steps have come to so far: each value is made by one step
 // and not changed afterwards. What a launch did not come to is nil.
 type launch struct {
-	call    *Call
-	began   time.Time
-	self    target.Self
-	request *request
-	program target.Program
-	kernel  *rules.Kernel
-	plan    *planner.Plan
-	domain  *confine.Domain
+	call      *Call
+	began     time.Time
+	self      target.Self
+	request   *request
+	program   target.Program
+	kernel    *rules.Kernel
+	namespace *confine.Namespace
+	plan      *planner.Plan
+	domain    *confine.Domain
 
 	// inherited are the descriptors that the launcher left open, closed those of
 	// them that are for no program of this policy.

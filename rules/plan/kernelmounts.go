@@ -17,6 +17,10 @@ func kernelFS(fstype string) bool {
 	return false
 }
 
+// KernelFS reports whether the files of a file system of this type act on the kernel
+// itself.
+func KernelFS(fstype string) bool { return kernelFS(fstype) }
+
 // deviceFS tells the file systems of which every mount is the same device nodes.
 func deviceFS(fstype string) bool {
 	return fstype == "devtmpfs" || fstype == "devpts" || fstype == "mqueue" || fstype == "nsfs"

@@ -28,10 +28,15 @@ type Descriptor struct {
 // CloseDescriptors closes the inherited descriptors above 2 that the policy
 // does not leave open or that lead around it, and lists them; those on 0 to 2
 // that do stay open and are listed too.
-func CloseDescriptors(fds []int, p *rules.Policy, pl *plan.Plan, k rules.Kernel) ([]Descriptor, error) {
+//
+// A directory that was opened outside the namespace of this launch is opened anew.
+func CloseDescriptors(fds []int, p *rules.Policy, pl *plan.Plan, n *Namespace) ([]Descriptor, error) {
 	var out []Descriptor
 	for _, fd := range fds {
-		why, text := reasonToClose(fd, p, pl, k)
+		why, text := reasonToClose(fd, p, pl, n.Kernel)
+		if why == "" && n.entered {
+			why = n.leadsOut(fd, text)
+		}
 		d := Descriptor{FD: fd, LeadsTo: text, Why: why, Closed: fd > 2}
 		if why == "" {
 			if d.Closed = false; fd <= 2 || !writesOutside(fd, text, p, pl) {

@@ -128,6 +128,11 @@ func (d *Domain) InForce() rules.Kernel {
 	case d.Ruleset == nil && d.asked.ConfinesFiles() && k.ABI > 0:
 		k.ABI, k.Errata, k.Unavailable = 0, 0, "no ruleset was enforced"
 	}
+	for _, c := range []*rules.Closure{&k.KernelFiles, &k.ControlGroups} {
+		if c.By == rules.ByLandlock && k.ABI == 0 {
+			*c = rules.Closure{Why: "Landlock is not available: " + k.Unavailable}
+		}
+	}
 	if d.Filter.Empty() && k.NoSeccomp == "" {
 		k.NoSeccomp = "no filter was loaded"
 	}

@@ -10,75 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
-	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
 )
-
-// EnterProc puts this thread into a mount namespace of its own with a /proc that
-// shows only the processes that it may trace, which in a Landlock domain are those of
-// the domain, and returns k with how that went. The old /proc stays where anything
-// of it cannot be carried over: a container's masks stand there.
-//
-// It comes before everything that looks at mounts. What is mounted outside
-// later still arrives inside, nothing inside gets out.
-func EnterProc(p *rules.Policy, k rules.Kernel) rules.Kernel { return withProc(p, k, privateProc) }
-
-// ForeseeProc is EnterProc as far as it is known without doing it.
-func ForeseeProc(p *rules.Policy, k rules.Kernel) rules.Kernel {
-	return withProc(p, k, func() (elsewhere string, err error) {
-		table, err := planner.MountTable()
-		if err == nil {
-			_, _, elsewhere, err = findProc(table)
-		}
-		return elsewhere, err
-	})
-}
-
-func withProc(p *rules.Policy, k rules.Kernel, enter func() (elsewhere string, err error)) rules.Kernel {
-	if !p.Isolate.Has(rules.IsolateProc) {
-		return k
-	}
-	c, err := readCapabilities()
-	if err != nil {
-		k.ProcCapabilities, k.NoPrivateProc = true, err.Error()
-		return k
-	}
-	k.ProcCapabilities = p.Capabilities == rules.CapabilitiesKeep && c.seeProcesses()
-	switch {
-	case k.ABI == 0:
-		k.NoPrivateProc = "Landlock is not available: " + k.Unavailable
-	case c.effective&(1<<unix.CAP_SYS_ADMIN) == 0:
-		k.NoPrivateProc = "it needs CAP_SYS_ADMIN"
-	default:
-		if k.ProcElsewhere, err = enter(); err != nil {
-			k.NoPrivateProc = err.Error()
-		}
-		k.PrivateProc = err == nil
-	}
-	return k
-}
 
 // maxSubmounts bounds the descriptors that are open while /proc is replaced.
 const maxSubmounts = 40
 
-// privateProc mounts the new /proc. After an error the old one is in place,
-// perhaps in a mount namespace of its own. It returns the place of another proc
-// file system, or "".
-func privateProc() (elsewhere string, err error) {
+// privateProc mounts a /proc that shows only the processes that this one may trace,
+// which in a Landlock domain are those of the domain. Everything that is mounted on the
+// old one is carried over: a container's masks stand there. After an error the old one
+// is in place. It returns the place of another proc file system, or "".
+func privateProc(table pathcheck.Mounts) (elsewhere string, err error) {
 	// The new one will show this process's pid namespace.
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(unix.Getpid()) {
 		return "", errors.New("/proc is missing or belongs to another pid namespace")
-	}
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return "", fmt.Errorf("unshare: %w", err)
-	}
-	// Before anything is mounted, or it would be mounted outside, too.
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return "", fmt.Errorf("take / out of the propagation of mounts: %w", err)
-	}
-	table, err := planner.MountTable()
-	if err != nil {
-		return "", err
 	}
 	old, subs, elsewhere, err := findProc(table)
 	if err != nil {
@@ -187,11 +131,7 @@ func newProc(old pathcheck.Mount) (int, error) {
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return -1, fmt.Errorf("fsconfig: %w", err)
 	}
-	attributes := 0
-	for opt := range strings.SplitSeq(old.Options, ",") {
-		attributes |= mountAttribute(opt)
-	}
-	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes)
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes(old))
 	if err != nil {
 		return -1, fmt.Errorf("fsmount: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 // facts gathers what must be known of this process to plan.
 func (in *Input) facts(mounts pathcheck.Mounts) plan.Launch {
 	cwd := Cwd()
-	l := plan.Launch{Cwd: cwd, Env: in.Env, EUID: power(), Mounts: mounts, TempDir: "/tmp"}
+	l := plan.Launch{Cwd: cwd, Env: in.Env, EUID: Power(), Mounts: mounts, TempDir: "/tmp"}
 	if dir, ok := target.Getenv(in.Env, "TMPDIR"); ok && dir != "" {
 		l.TempDir = pathcheck.Absolute(cwd, dir)
 	}
@@ -58,10 +58,10 @@ func (in *Input) facts(mounts pathcheck.Mounts) plan.Launch {
 	return l
 }
 
-// power returns the effective user id, or 0 when the process holds
+// Power returns the effective user id, or 0 when the process holds
 // capabilities: with SETUID it can become root, and with DAC_OVERRIDE it need
 // not, to write what only root may.
-func power() int {
+func Power() int {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&hdr, &data[0]); err != nil || data[0].Permitted|data[1].Permitted != 0 {

@@ -23,6 +23,8 @@ type Input struct {
 	Program    target.Program
 	// Report is the absolute path of the report, or "".
 	Report string
+	// ReadOnly are the real paths that mounts of this launch keep from being changed.
+	ReadOnly []string
 	// Dry makes nothing: directories that a launch would make are imagined.
 	Dry bool
 	// Step is told what begins, and Debug what a log may want to know.
@@ -128,7 +130,7 @@ func (in *Input) look(p *Plan, known plan.Launch, tree *pathcheck.Kept) (err err
 	if p.Files, err = plan.Make(in.Policy, known, tree); err != nil {
 		return err
 	}
-	if p.Gaps, err = in.protect(p.Files, tree); err != nil {
+	if p.Gaps, err = in.protect(p.Files, known.Mounts, tree); err != nil {
 		return err
 	}
 	for _, n := range known.Needed {

@@ -25,12 +25,13 @@ type support struct {
 
 // protect finds what of the next launch the program could change. A launch of scope
 // workspace is refused for it; in other scopes it is a limit.
-func (in *Input) protect(pl *plan.Plan, tree pathcheck.Tree) ([]rules.Gap, error) {
-	g := &guard{Input: in, pl: pl, tree: tree}
+func (in *Input) protect(pl *plan.Plan, mounts pathcheck.Mounts, tree pathcheck.Tree) ([]rules.Gap, error) {
+	g := &guard{Input: in, pl: pl, tree: tree, mounts: mounts.Index(), euid: Power()}
 	all := g.supports()
 	var gaps []rules.Gap
 	for i := range all {
 		s := &all[i]
+		gaps = append(gaps, g.attributes(s)...)
 		if in.Policy.Scope == rules.ScopeWorkspace && !s.limit {
 			if path, root := g.replaced(s); root != "" {
 				return nil, &rules.Error{Key: "scope", Path: path, Msg: fmt.Sprintf("%s: the program could replace it, in the writable %q", s.what, root)}
@@ -46,8 +47,10 @@ func (in *Input) protect(pl *plan.Plan, tree pathcheck.Tree) ([]rules.Gap, error
 // A guard asks what the program could change.
 type guard struct {
 	*Input
-	pl   *plan.Plan
-	tree pathcheck.Tree
+	pl     *plan.Plan
+	tree   pathcheck.Tree
+	mounts *pathcheck.MountIndex
+	euid   int // 0 as well where capabilities are held
 	// err is the first question that got no answer. What the others say is then
 	// not enough.
 	err error
@@ -82,19 +85,14 @@ func (g *guard) supports() []support {
 			out = append(out, support{what: what, loc: loc, limit: limit})
 		}
 	}
-	here, me := Cwd(), ""
-	if g.Self.Invoked != "" {
-		if me = pathcheck.Absolute(here, g.Self.Invoked); me == "" {
-			me = pathcheck.Absolute(here, g.Self.Path)
-		}
-	}
+	me, rest := g.named()
 	if me != "" {
 		add("the shim", me, false)
 		add("the directory of the shim", pathcheck.Parent(me), false)
 	}
-	add("the real program", pathcheck.Absolute(here, g.Program.Path), false)
-	add("the policy file", g.Source.File, false)
-	add("the profile", g.Policy.ProfileFile, false)
+	for i, what := range []string{"the real program", "the policy file", "the profile"} {
+		add(what, rest[i], false)
+	}
 	add("the report", g.Report, true)
 	for _, w := range g.pl.EntryLinks {
 		out = append(out, support{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, linksOnly: true})
@@ -117,7 +115,7 @@ func (g *guard) gap(s *support) (rules.Gap, bool) {
 // "".
 func (g *guard) writable(loc *pathcheck.Location) string {
 	root := g.reached(loc)
-	if root == "" || loc.Info.Kind == pathcheck.Directory && g.pl.Freezes(loc.Path) || !g.couldWrite(loc) {
+	if root == "" || g.sealed(loc.Path) || loc.Info.Kind == pathcheck.Directory && g.pl.Freezes(loc.Path) || !g.couldWrite(loc) {
 		return ""
 	}
 	return root
@@ -154,6 +152,9 @@ func (g *guard) replaced(s *support) (path, root string) {
 // write or rename away, a file or a directory above it; "" if there is none.
 func (g *guard) replaceable(path string) (root string) {
 	for ; path != "/"; path = pathcheck.Parent(path) {
+		if g.sealed(path) {
+			continue // a mount point is neither written nor renamed: EROFS, EBUSY
+		}
 		var at unix.Stat_t
 		if err := unix.Lstat(path, &at); err != nil {
 			g.note(path, err)

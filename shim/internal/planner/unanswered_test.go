@@ -59,7 +59,7 @@ func TestStakesUnanswered(t *testing.T) {
 	p, pl := workspaceOf(t, dir+"/ws")
 	in := &Input{Policy: p, Source: load.Source{File: dir + "/ws/policy"}, Program: target.Program{Path: "/"}}
 	look := func(tree pathcheck.Tree) error {
-		_, err := in.protect(pl, tree)
+		_, err := in.protect(pl, nil, tree)
 		return err
 	}
 	var refused *rules.Error

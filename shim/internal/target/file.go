@@ -48,6 +48,37 @@ func isShimFile(path string) answer {
 	}
 }
 
+// maxShims bounds how many files [OnlyShims] looks at.
+const maxShims = 64
+
+// OnlyShims reports whether a directory holds shims and nothing else.
+func OnlyShims(dir string) bool {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	shims := 0
+	buf := make([]byte, 4096)
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil || shims > maxShims {
+			return false
+		}
+		if n == 0 {
+			return shims > 0
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			var st unix.Stat_t
+			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || isShimFile(dir+"/"+name) != yes {
+				return false
+			}
+			shims++
+		}
+	}
+}
+
 // readHead reads the first page of a regular file. Another shim must be known as
 // one also when the caller has left no descriptor free.
 func readHead(path string) (head []byte, err error) {
