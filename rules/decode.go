@@ -41,7 +41,7 @@ func (o Options) Parse(data []byte) (*Policy, error) {
 	if o.PolicyEnv == "" {
 		o.PolicyEnv = DefaultPolicyEnv
 	}
-	if !slices.ContainsFunc(members, func(m member) bool { return m.key == "version" }) {
+	if !hasKey(members, "version") {
 		return o.parseUnversioned(data, members)
 	}
 	return o.parseV1(data, members)
@@ -158,11 +158,11 @@ func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) 
 	case "required":
 		p.Required, err = r.boolean(key)
 	case "hidden":
-		p.Hidden, err = r.templates(key)
+		p.Hidden, err = r.entries(key, true)
 	case "exposed":
-		p.Exposed, err = r.templates(key)
+		p.Exposed, err = r.entries(key, true)
 	case "precreate":
-		p.Precreate, err = r.templates(key)
+		p.Precreate, err = r.entries(key, true)
 	case "profile":
 		p.Profile, err = r.text(key, badProfileName)
 	case "root":
@@ -176,7 +176,7 @@ func (o Options) decodeMember(p *Policy, r *jsonReader, key string) (err error) 
 	case "workspace":
 		p.Workspace, err = r.path(key)
 	case "writable":
-		p.Writable, err = r.writable(key)
+		p.Writable, err = r.entries(key, false)
 	case "toolchainDirs":
 		p.Toolchain, err = r.toolchain(key)
 	case "capabilities":

@@ -37,7 +37,7 @@ func (r *jsonReader) network(key string) (Network, error) {
 		case "bindTCP":
 			n.BindTCP, err = r.ports(at)
 		default:
-			err = &Error{Key: at, Msg: "unknown key"}
+			err = &Error{Key: at, Msg: unknownKey}
 		}
 		return err
 	})
@@ -64,8 +64,7 @@ func (r *jsonReader) ports(key string) ([]uint16, error) {
 // isolate reads the value of "isolate".
 func (r *jsonReader) isolate(key string) (Isolation, error) {
 	var set Isolation
-	err := r.array(key, badIsolate, func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
+	err := r.array(key, badIsolate, func(at string) error {
 		name, err := r.text(at, badIsolation)
 		if err != nil {
 			return err
@@ -96,7 +95,7 @@ func (r *jsonReader) descriptors(key string) (DescriptorPolicy, error) {
 	err := r.object(key, badDescriptors, func(name string) (err error) {
 		at := joinKey(key, name)
 		if name != "keep" {
-			return &Error{Key: at, Msg: "unknown key"}
+			return &Error{Key: at, Msg: unknownKey}
 		}
 		given = true
 		d.Keep, err = r.numbers(at, badKeep, badDescriptor, 3, 1<<31-1)
@@ -114,8 +113,7 @@ func (r *jsonReader) descriptors(key string) (DescriptorPolicy, error) {
 // numbers reads a list of different integers between low and high and sorts it.
 func (r *jsonReader) numbers(key, badList, bad string, low, high int) ([]int, error) {
 	var out []int
-	err := r.array(key, badList, func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
+	err := r.array(key, badList, func(at string) error {
 		start := r.pos
 		if err := r.skip(1); err != nil {
 			return err
@@ -126,11 +124,11 @@ func (r *jsonReader) numbers(key, badList, bad string, low, high int) ([]int, er
 		if err != nil || n < low || n > high || strconv.Itoa(n) != text {
 			return &Error{Key: at, Msg: bad}
 		}
-		place, twice := slices.BinarySearch(out, n)
+		index, twice := slices.BinarySearch(out, n)
 		if twice {
 			return &Error{Key: at, Msg: givenTwice}
 		}
-		out = slices.Insert(out, place, n)
+		out = slices.Insert(out, index, n)
 		return nil
 	})
 	return out, err

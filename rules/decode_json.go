@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -93,9 +94,9 @@ func (r *jsonReader) object(key, want string, member func(name string) error) er
 
 const tooMany = "more than 4096 entries"
 
-// array reads an array and calls element with each index, the reader being
-// in front of the value, which element must read.
-func (r *jsonReader) array(key, want string, element func(i int) error) error {
+// array reads an array and calls element with the key of each element, the reader
+// being in front of the value, which element must read.
+func (r *jsonReader) array(key, want string, element func(at string) error) error {
 	if !r.accept('[') {
 		return &Error{Key: key, Msg: want}
 	}
@@ -107,7 +108,7 @@ func (r *jsonReader) array(key, want string, element func(i int) error) error {
 			return &Error{Key: key, Msg: tooMany}
 		}
 		r.next()
-		if err := element(i); err != nil {
+		if err := element(key + "[" + strconv.Itoa(i) + "]"); err != nil {
 			return err
 		}
 		if r.accept(']') {

@@ -100,12 +100,21 @@ func cleanPath(s string) (string, error) {
 	return b.String(), nil
 }
 
-// entries reads a list of absolute paths. Of equal paths the first stays.
-func (r *jsonReader) entries(key string) ([]Entry, error) {
+// entries reads a list of absolute paths, and of launch templates where the key
+// has some. Of equal paths the first stays.
+func (r *jsonReader) entries(key string, templates bool) ([]Entry, error) {
 	var list []Entry
 	seen := make(map[string]bool)
-	err := r.array(key, "must be a list of absolute paths", func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
+	want := "must be a list of absolute paths"
+	if templates {
+		want = badEntries
+	}
+	err := r.array(key, want, func(at string) error {
+		if templates && r.next() == '{' {
+			t, err := r.template(key, at)
+			list = append(list, Entry{Key: at, Template: t})
+			return err
+		}
 		path, err := r.path(at)
 		if err != nil {
 			return err
@@ -157,7 +166,7 @@ func (r *jsonReader) logConfig(key string) (LogConfig, error) {
 		case "to":
 			c.To, err = r.destination(at)
 		default:
-			err = &Error{Key: at, Msg: "unknown key"}
+			err = &Error{Key: at, Msg: unknownKey}
 		}
 		return err
 	})
@@ -181,8 +190,7 @@ func (r *jsonReader) envChange(key, policyEnv string) (EnvChange, error) {
 		at := joinKey(key, name)
 		switch name {
 		case "unset":
-			return r.array(at, "must be a list of variable names", func(i int) error {
-				at := at + "[" + strconv.Itoa(i) + "]"
+			return r.array(at, "must be a list of variable names", func(at string) error {
 				name, err := r.text(at, badVariable)
 				if err == nil {
 					err = checkVariable(at, name, policyEnv)
@@ -204,7 +212,7 @@ func (r *jsonReader) envChange(key, policyEnv string) (EnvChange, error) {
 				return err
 			})
 		}
-		return &Error{Key: at, Msg: "unknown key"}
+		return &Error{Key: at, Msg: unknownKey}
 	})
 	if err != nil {
 		return EnvChange{}, err
@@ -220,8 +228,8 @@ func (r *jsonReader) envChange(key, policyEnv string) (EnvChange, error) {
 // add puts a variable in its place in c.Set, which is in order of names.
 // Sorting afterwards would link 20 KB for this one type.
 func (c *EnvChange) add(v EnvVar) {
-	place, _ := slices.BinarySearchFunc(c.Set, v.Name, func(x EnvVar, name string) int { return strings.Compare(x.Name, name) })
-	c.Set = slices.Insert(c.Set, place, v)
+	index, _ := slices.BinarySearchFunc(c.Set, v.Name, func(x EnvVar, name string) int { return strings.Compare(x.Name, name) })
+	c.Set = slices.Insert(c.Set, index, v)
 }
 
 const badVariable = "not the name of a variable"

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strconv"
 )
 
 // workspaceKeys are the keys that only say something about scope workspace.
@@ -25,21 +24,6 @@ func (p *Policy) finishWorkspace(given []string) error {
 	return nil
 }
 
-// writable reads the list of more writable roots. Of equal paths the first
-// stays.
-func (r *jsonReader) writable(key string) ([]Entry, error) {
-	var list []Entry
-	err := r.array(key, "must be a list of absolute paths", func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
-		path, err := r.path(at)
-		if err == nil && !slices.ContainsFunc(list, func(e Entry) bool { return e.Path == path }) {
-			list = append(list, Entry{Path: path, Key: at})
-		}
-		return err
-	})
-	return list, err
-}
-
 const badToolchain = `must be true, false, "leaves" or {"owned": an absolute path}`
 
 func (r *jsonReader) toolchain(key string) (ToolchainDirs, error) {
@@ -52,7 +36,7 @@ func (r *jsonReader) toolchain(key string) (ToolchainDirs, error) {
 		err := r.object(key, badToolchain, func(name string) (err error) {
 			at := joinKey(key, name)
 			if name != "owned" {
-				return &Error{Key: at, Msg: "unknown key"}
+				return &Error{Key: at, Msg: unknownKey}
 			}
 			dirs.Mode = ToolchainOwned
 			dirs.Owned, err = r.path(at)
@@ -70,29 +54,4 @@ func (r *jsonReader) toolchain(key string) (ToolchainDirs, error) {
 		return ToolchainDirs{Mode: ToolchainNone}, nil
 	}
 	return ToolchainDirs{}, &Error{Key: key, Msg: badToolchain}
-}
-
-// appendWorkspace appends the keys of scope workspace.
-func appendWorkspace(b []byte, p *Policy) []byte {
-	if p.Scope != ScopeWorkspace {
-		return b
-	}
-	if p.Workspace != "" {
-		b = appendMember(b, "workspace", p.Workspace)
-	}
-	paths := make([]string, len(p.Writable))
-	for i, e := range p.Writable {
-		paths[i] = e.Path
-	}
-	b = appendList(b, "writable", paths)
-	switch p.Toolchain.Mode {
-	case ToolchainNone:
-		b = append(appendKey(b, "toolchainDirs"), "false"...)
-	case ToolchainLeaves:
-		b = appendMember(b, "toolchainDirs", string(ToolchainLeaves))
-	case ToolchainOwned:
-		b = append(appendKey(b, "toolchainDirs"), `{"owned":`...)
-		b = append(appendString(b, p.Toolchain.Owned), '}')
-	}
-	return b
 }

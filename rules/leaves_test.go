@@ -92,11 +92,11 @@ func TestLeavesHonourVariables(t *testing.T) {
 	tools := map[string]bool{}
 	for _, d := range leafDirs {
 		tools[d.tool] = true
-		for i, place := range d.places {
-			if !strings.HasPrefix(place, "$") {
+		for i, variant := range d.variants {
+			if !strings.HasPrefix(variant, "$") {
 				continue
 			}
-			name, rest, _ := strings.Cut(place[1:], "/")
+			name, rest, _ := strings.Cut(variant[1:], "/")
 			want := pathcheck.Join("/v", rest)
 			// The ones before it are unset.
 			env := []string{"HOME=/h", name + "=/v"}
@@ -105,8 +105,8 @@ func TestLeavesHonourVariables(t *testing.T) {
 				t.Errorf("%s[%d]: %s=/v does not give %q", d.tool, i, name, want)
 			}
 		}
-		if last := d.places[len(d.places)-1]; strings.HasPrefix(last, "$") && last != "$GOTMPDIR" {
-			t.Errorf("%s has no default: %v", d.tool, d.places)
+		if last := d.variants[len(d.variants)-1]; strings.HasPrefix(last, "$") && last != "$GOTMPDIR" {
+			t.Errorf("%s has no default: %v", d.tool, d.variants)
 		}
 	}
 	for _, tool := range []string{

@@ -15,51 +15,24 @@ func TestNotice(t *testing.T) {
 	)
 	tests := []struct {
 		policy string
-		lost   bool // nothing of it is in force
 		want   []string
 	}{
-		{`{"version":1}`, false, []string{"Sandbox: scope local, network allow."}},
-		{`{"version":1,"scope":"unrestricted"}`, false, []string{"Sandbox: scope unrestricted, network allow."}},
-		{`{"version":1,"scope":"workspace"}`, false, []string{"Sandbox: scope workspace, network allow.", dirs}},
-		{`{"version":1,"scope":"workspace","toolchainDirs":"leaves"}`, false, []string{"Sandbox: scope workspace, network allow.", dirs}},
-		{`{"version":1,"scope":"workspace","toolchainDirs":false}`, false, []string{"Sandbox: scope workspace, network allow."}},
-		{`{"version":1,"scope":"workspace","network":"deny"}`, false, []string{"Sandbox: scope workspace, network deny.", dirs, deny}},
-		{`{"version":1,"network":"deny"}`, false, []string{"Sandbox: scope local, network deny.", deny}},
-		{`{"version":1,"network":{"connectTCP":[],"udp":"deny"}}`, false, []string{"Sandbox: scope local, network ports."}},
-		{`{"version":1,"scope":"workspace","network":"deny"}`, true, []string{"Sandbox: scope local, network allow."}},
+		{`{"version":1}`, []string{"Sandbox: scope local, network allow."}},
+		{`{"version":1,"scope":"unrestricted"}`, []string{"Sandbox: scope unrestricted, network allow."}},
+		{`{"version":1,"scope":"workspace"}`, []string{"Sandbox: scope workspace, network allow.", dirs}},
+		{`{"version":1,"scope":"workspace","toolchainDirs":"leaves"}`, []string{"Sandbox: scope workspace, network allow.", dirs}},
+		{`{"version":1,"scope":"workspace","toolchainDirs":false}`, []string{"Sandbox: scope workspace, network allow."}},
+		{`{"version":1,"scope":"workspace","network":"deny"}`, []string{"Sandbox: scope workspace, network deny.", dirs, deny}},
+		{`{"version":1,"network":"deny"}`, []string{"Sandbox: scope local, network deny.", deny}},
+		{`{"version":1,"network":{"connectTCP":[],"udp":"deny"}}`, []string{"Sandbox: scope local, network ports."}},
 	}
 	for _, tt := range tests {
 		p, err := rules.Parse([]byte(tt.policy))
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := rules.Planned(p)
-		if tt.lost {
-			e = rules.Effective{}
-		}
-		if diff := cmp.Diff(tt.want, rules.Notice(p, e)); diff != "" {
+		if diff := cmp.Diff(tt.want, rules.Notice(p)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.policy, diff)
-		}
-	}
-}
-
-func TestResultFields(t *testing.T) {
-	tests := []struct {
-		result rules.Result
-		want   map[string]any
-	}{
-		{rules.Result{}, map[string]any{"sandbox_network": "allow"}},
-		{
-			rules.Result{Mechanism: "landlock", Warning: "w", Network: rules.NetworkDeny, WritableDirs: []string{"/ws", "/tmp"}},
-			map[string]any{
-				"sandbox_mechanism": "landlock", "sandbox_warning": "w", "sandbox_network": "deny",
-				"sandbox_writable_dirs": []string{"/ws", "/tmp"},
-			},
-		},
-	}
-	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, tt.result.Fields()); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", tt.result, diff)
 		}
 	}
 }

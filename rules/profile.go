@@ -4,7 +4,6 @@ import (
 	_ "embed" // for the built-in profiles
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -129,8 +128,7 @@ func ParseProfile(name string, text []byte) (*Profile, error) {
 // targets reads the names of programs.
 func (r *jsonReader) targets(key string) ([]string, error) {
 	list := []string{}
-	err := r.array(key, "must be a list of names of programs", func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
+	err := r.array(key, "must be a list of names of programs", func(at string) error {
 		name, err := r.text(at, badTarget)
 		if err == nil && (name == "" || strings.Contains(name, "/")) {
 			err = &Error{Key: at, Msg: badTarget}

@@ -13,37 +13,6 @@ const (
 	badCount    = "must be a number from 1 to 64"
 )
 
-// templates reads a list of absolute paths and launch templates. Of equal paths
-// the first stays.
-func (r *jsonReader) templates(key string) ([]Entry, error) {
-	var list []Entry
-	seen := make(map[string]bool)
-	err := r.array(key, badEntries, func(i int) error {
-		at := key + "[" + strconv.Itoa(i) + "]"
-		if r.next() == '{' {
-			t, err := r.template(key, at)
-			list = append(list, Entry{Key: at, Template: t})
-			return err
-		}
-		path, err := r.path(at)
-		if err != nil {
-			return err
-		}
-		if path == "/" && key == "hidden" {
-			return &Error{Key: at, Msg: "hiding / would hide everything"}
-		}
-		if !seen[path] {
-			seen[path] = true
-			list = append(list, Entry{Path: path, Key: at})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
 // template reads one template of the list at key.
 func (r *jsonReader) template(list, key string) (*Template, error) {
 	t := &Template{}
@@ -57,8 +26,8 @@ func (r *jsonReader) template(list, key string) (*Template, error) {
 				err = &Error{Key: at, Msg: "is /, and everything lies beneath /"}
 			}
 		case "unless":
-			err = r.array(at, "must be a list of templates", func(i int) error {
-				text, err := r.templateText(at + "[" + strconv.Itoa(i) + "]")
+			err = r.array(at, "must be a list of templates", func(at string) error {
+				text, err := r.templateText(at)
 				t.Unless = append(t.Unless, text)
 				return err
 			})
@@ -71,7 +40,7 @@ func (r *jsonReader) template(list, key string) (*Template, error) {
 			s, err = r.choice(at, `must be "dir" or "file"`, string(KindDir), string(KindFile))
 			t.Kind = EntryKind(s)
 		default:
-			err = &Error{Key: at, Msg: "unknown key"}
+			err = &Error{Key: at, Msg: unknownKey}
 		}
 		return err
 	})
@@ -140,45 +109,4 @@ func (r *jsonReader) count(key string) (int, error) {
 		return 0, &Error{Key: key, Msg: badCount}
 	}
 	return n, nil
-}
-
-// appendEntries appends a member with the entries of a list that the policy
-// itself has, not its profile.
-func appendEntries(b []byte, key string, list []Entry) []byte {
-	list = slices.DeleteFunc(slices.Clone(list), func(e Entry) bool { return strings.HasPrefix(e.Key, profilePrefix) })
-	if len(list) == 0 {
-		return b
-	}
-	b = appendKey(b, key)
-	for i, e := range list {
-		b = append(b, "[,"[min(i, 1)])
-		if e.Template != nil {
-			b = appendTemplate(b, e.Template, key)
-			continue
-		}
-		b = appendString(b, e.Path)
-	}
-	return append(b, ']')
-}
-
-func appendTemplate(b []byte, t *Template, list string) []byte {
-	b = append(b, '{')
-	start := len(b)
-	b = appendMember(b, "path", t.Path)
-	if t.Beneath != "" {
-		b = appendMember(b, "beneath", t.Beneath)
-	}
-	for _, n := range []struct {
-		key   string
-		value int
-	}{{"keep", t.Keep}, {"depth", t.Depth}} {
-		if n.value > 0 {
-			b = strconv.AppendInt(appendKey(b, n.key), int64(n.value), 10)
-		}
-	}
-	b = appendList(b, "unless", t.Unless)
-	if t.Kind != KindNone && list != "precreate" {
-		b = appendMember(b, "kind", string(t.Kind))
-	}
-	return append(append(b[:start], b[start+1:]...), '}') // the comma
 }

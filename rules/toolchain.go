@@ -8,34 +8,35 @@ import (
 )
 
 // A toolDir is one line of the tables of toolchain directories: where a tool
-// keeps what can be made again. The first place that is known counts. A place
-// begins with "$NAME", a variable that the tool reads, with "~/", or with "/";
-// what has no such beginning, because the variable is unset or blank or there
-// is no HOME, is not known. $GOPATH is a list, and each of its directories
-// counts.
+// keeps what can be made again.
 type toolDir struct {
-	tool   string
-	places []string
+	tool string
+	variants
 	// mode is that of [ToolchainDir].
 	mode uint32
 }
 
-// places are the variants of one directory. As literals they are laid out by the
-// compiler; what a function returns, every launch would have to build.
-type places []string
+// variants are the paths that one directory may have; the first that is known
+// counts. One begins with "$NAME", a variable that the tool reads, with "~/", or
+// with "/"; it is not known when the variable is unset or blank or there is no
+// HOME. $GOPATH is a list, and each of its directories counts.
+//
+// As literals they are laid out by the compiler; what a function returns, every
+// launch would have to build.
+type variants []string
 
 // usualDirs are the directories of ToolchainUsual, in the order in which they
 // are reported.
 var usualDirs = []toolDir{
-	{"temp", places{"$TMPDIR", "/tmp"}, 0},
-	{"user caches", places{"$XDG_CACHE_HOME", "~/.cache"}, 0},
-	{"user caches", places{"~/.cache"}, 0o755},
-	{"go", places{"$GOCACHE"}, 0},
-	{"go", places{"$GOMODCACHE", "$GOPATH/pkg", "~/go/pkg"}, 0o755},
-	{"npm", places{"~/.npm"}, 0},
-	{"cargo", places{"~/.cargo/registry"}, 0},
-	{"cargo", places{"~/.cargo/git"}, 0},
-	{"go", places{"$GOTMPDIR"}, 0},
+	{"temp", variants{"$TMPDIR", "/tmp"}, 0},
+	{"user caches", variants{"$XDG_CACHE_HOME", "~/.cache"}, 0},
+	{"user caches", variants{"~/.cache"}, 0o755},
+	{"go", variants{"$GOCACHE"}, 0},
+	{"go", variants{"$GOMODCACHE", "$GOPATH/pkg", "~/go/pkg"}, 0o755},
+	{"npm", variants{"~/.npm"}, 0},
+	{"cargo", variants{"~/.cargo/registry"}, 0},
+	{"cargo", variants{"~/.cargo/git"}, 0},
+	{"go", variants{"$GOTMPDIR"}, 0},
 }
 
 // A ToolchainDir is a toolchain directory of one launch.
@@ -64,8 +65,8 @@ func (t ToolchainDirs) In(env []string) (list []ToolchainDir, warnings []string)
 		return []ToolchainDir{{Path: t.Owned, Mode: leaf}, {Path: pathcheck.Join(t.Owned, ownedTemp), Mode: leaf}}, nil
 	}
 	for _, d := range table {
-		for _, place := range d.places {
-			found, relative := locate(place, env)
+		for _, variant := range d.variants {
+			found, relative := locate(variant, env)
 			for _, name := range relative {
 				text := "the environment variable " + name + " holds a relative path, which makes nothing writable"
 				if t.Mode == ToolchainUsual && !slices.Contains(warnings, text) {
@@ -86,14 +87,14 @@ func (t ToolchainDirs) In(env []string) (list []ToolchainDir, warnings []string)
 	return list, warnings
 }
 
-// locate returns the absolute paths of a place of a table; relative holds the
-// names of variables that give a relative one.
-func locate(place string, env []string) (found []ToolchainDir, relative []string) {
-	if place[0] == '/' {
-		return []ToolchainDir{{Path: place}}, nil
+// locate returns the absolute paths of a variant; relative holds the names of
+// variables that give a relative one.
+func locate(variant string, env []string) (found []ToolchainDir, relative []string) {
+	if variant[0] == '/' {
+		return []ToolchainDir{{Path: variant}}, nil
 	}
-	name, rest, _ := strings.Cut(strings.TrimPrefix(place, "$"), "/")
-	if place[0] == '~' {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(variant, "$"), "/")
+	if variant[0] == '~' {
 		name = "HOME"
 	}
 	value, _ := lookupEnv(env, name)

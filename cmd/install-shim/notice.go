@@ -42,7 +42,7 @@ func (a *admin) notice(args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range rules.Notice(p.Policy, rules.Planned(p.Policy)) {
+	for _, line := range rules.Notice(p.Policy) {
 		a.print(line + "\n")
 	}
 	return nil

@@ -78,7 +78,11 @@ func (a *admin) launch(args []string) error {
 		return fmt.Errorf("policy: program: names %s, but the command is %s", show(policy.Program), show(program))
 	}
 	policy.Program = program
-	variable := rules.DefaultPolicyEnv + "=" + string(rules.Format(policy))
+	text, err := rules.Format(policy)
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	variable := rules.DefaultPolicyEnv + "=" + string(text)
 	if len(variable) >= maxString {
 		return &hinted{
 			fmt.Errorf("policy: has %d bytes, more than an environment variable can hold", len(variable)),

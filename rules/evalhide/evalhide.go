@@ -113,7 +113,12 @@ func Policy(e Attempt) (*Result, error) {
 	}
 
 	hideable := func(p string) bool {
-		return !within(p, temp) && !within(p, repo) && !within(p, shared) && !within(shared, p)
+		for _, open := range []string{temp, repo, shared} {
+			if open != "" && pathcheck.Within(p, open) {
+				return false
+			}
+		}
+		return shared == "" || !pathcheck.Within(shared, p)
 	}
 	add := func(list []string, must bool) {
 		for _, p := range list {
@@ -136,7 +141,7 @@ func Policy(e Attempt) (*Result, error) {
 	if len(out.Hidden) == 0 {
 		return out, nil
 	}
-	if root, ok := cleanAbs(e.Instance); ok && !within(shared, root) {
+	if root, ok := cleanAbs(e.Instance); ok && (shared == "" || !pathcheck.Within(shared, root)) {
 		out.Root = root
 	} else if e.Instance != "" {
 		out.Skipped = append(out.Skipped, "instance")
@@ -175,9 +180,6 @@ func cleanAbs(p string) (string, bool) {
 	}
 	return path.Clean(p), true
 }
-
-// within is pathcheck.Within for paths that may not be given.
-func within(dir, p string) bool { return dir != "" && p != "" && pathcheck.Within(dir, p) }
 
 // An UnhideableError says that a policy would not hide all that it must.
 type UnhideableError struct{ Paths []string }

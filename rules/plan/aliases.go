@@ -21,10 +21,10 @@ func (pl *Plan) addAliases(t pathcheck.Tree) error {
 			return err
 		}
 		for _, a := range slices.Concat(aliases, same, pl.overlaid(t, h)) {
-			if pl.closes(h, a) {
+			if pl.aliasClosed(h, a) {
 				continue
 			}
-			if err := pl.hideMount(t, h.Key, h.origin, a.Path, "shows "+strconv.Quote(a.Shows)+" again"); err != nil {
+			if err := pl.hideMount(t, h.Key, h.author, a.Path, "shows "+strconv.Quote(a.Shows)+" again"); err != nil {
 				return err
 			}
 		}
@@ -38,14 +38,14 @@ func (pl *Plan) addAliases(t pathcheck.Tree) error {
 	return nil
 }
 
-// closes reports whether an alias of h needs nothing more to be done about it.
-func (pl *Plan) closes(h Hidden, a pathcheck.Alias) bool {
+// aliasClosed reports whether an alias of h is closed already, or is to stay open.
+func (pl *Plan) aliasClosed(h Hidden, a pathcheck.Alias) bool {
 	// A mounted /proc or /dev inside the hidden location is the same as /proc
 	// or /dev, and those have rules of their own.
 	if a.Shows != h.Path && (kernelFS(a.FSType) || deviceFS(a.FSType)) {
 		return true
 	}
-	if pl.opened(h.Path, a.Shows) || pl.hidden[a.Path] {
+	if pl.isHidden(a.Path) || pl.opened(h.Path, a.Shows) {
 		return true
 	}
 	return pl.closed(a.Path)
@@ -61,7 +61,7 @@ func (pl *Plan) closed(path string) bool {
 // opened reports whether an exposed location beneath the hidden one stands at
 // or above path.
 func (pl *Plan) opened(hidden, path string) bool {
-	return slices.ContainsFunc(pl.open, func(x located) bool {
+	return slices.ContainsFunc(pl.exposedEntries, func(x located) bool {
 		return pathcheck.Beneath(hidden, x.loc.Path) && pathcheck.Within(x.loc.Path, path)
 	})
 }
@@ -79,7 +79,7 @@ func (pl *Plan) CheckMounts(mounts pathcheck.Mounts) error {
 	for _, h := range pl.Hidden {
 		aliases, _ := index.Aliases(h.Path)
 		for _, a := range aliases {
-			if !pl.closes(h, a) {
+			if !pl.aliasClosed(h, a) {
 				return fmt.Errorf("a mount at %s shows %s", strconv.Quote(a.Path), strconv.Quote(a.Shows))
 			}
 		}
@@ -87,9 +87,9 @@ func (pl *Plan) CheckMounts(mounts pathcheck.Mounts) error {
 	return nil
 }
 
-// sameInode finds by identity what the mount table does not tell: mounts of
-// h's file system whose root is h or stands above it. An NFS client writes
-// no roots into the table.
+// sameInode returns the aliases of h that the mount table does not show: mounts
+// of its file system whose root is the inode of h or of a directory above it. An
+// NFS client writes no roots into the table.
 func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error) {
 	mounts := pl.mounts
 	own, ok := mounts.Of(h.Path)
@@ -126,7 +126,9 @@ func (pl *Plan) sameInode(t pathcheck.Tree, h Hidden) ([]pathcheck.Alias, error)
 	return out, nil
 }
 
-func (pl *Plan) hideMount(t pathcheck.Tree, key string, from origin, path, why string) error {
+// hideMount hides path, a mount point or a path below one, because of what a
+// mount shows there; why ends the sentence in an error.
+func (pl *Plan) hideMount(t pathcheck.Tree, key string, by author, path, why string) error {
 	loc, err := pathcheck.Resolve(t, path)
 	if err != nil {
 		return fmt.Errorf("%s, which %s: %w", strconv.Quote(path), why, err)
@@ -137,6 +139,6 @@ func (pl *Plan) hideMount(t pathcheck.Tree, key string, from origin, path, why s
 	if path == "/" {
 		return &rules.Error{Key: key, Msg: "the root directory " + why}
 	}
-	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, Alias: true, origin: from, above: loc.Above})
+	pl.addHidden(Hidden{Key: key, Path: path, Exists: loc.Exists, Info: loc.Info, author: by, above: loc.Above})
 	return nil
 }

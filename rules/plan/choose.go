@@ -8,27 +8,27 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
-// An origin says who chose a hidden location. Of two entries that hide the same
-// one, the higher origin counts.
-type origin uint8
+// An author says who chose a hidden location. Of two entries that hide the same
+// one, the higher author counts.
+type author uint8
 
 const (
-	// fromLaunch: the launch's own values did.
-	fromLaunch origin = iota
-	// fromTemplate: a template without such values did.
-	fromTemplate
-	// fromPolicy: a plain entry did.
-	fromPolicy
+	// byLaunch: the launch's own values did.
+	byLaunch author = iota
+	// byTemplate: a template without such values did.
+	byTemplate
+	// byPolicy: a plain entry did.
+	byPolicy
 )
 
-func originOf(e rules.Entry) origin {
+func authorOf(e rules.Entry) author {
 	switch {
 	case e.Derived == nil:
-		return fromPolicy
+		return byPolicy
 	case e.Derived.Untrusted:
-		return fromLaunch
+		return byLaunch
 	default:
-		return fromTemplate
+		return byTemplate
 	}
 }
 
@@ -176,15 +176,15 @@ func locateDerived(t pathcheck.Tree, e rules.Entry) (located, error) {
 // needsHidden asks that something is hidden there at all.
 func (pl *Plan) mayOpen(e located, needsHidden bool) (why string) {
 	hidden := false
-	for _, h := range slices.Concat(pl.Hidden, pl.apart) {
-		if !h.stands(e.loc) {
+	for _, h := range slices.Concat(pl.Hidden, pl.kernelMounts) {
+		if !h.covers(e.loc) {
 			continue
 		}
 		hidden = true
 		switch {
-		case h.origin == fromPolicy:
+		case h.author == byPolicy:
 			return "is hidden by " + h.Key + ", which is no template"
-		case e.Derived.Untrusted && (h.origin != fromLaunch || !pathcheck.Within(e.base.Path, h.Path)):
+		case e.Derived.Untrusted && (h.author != byLaunch || !pathcheck.Within(e.base.Path, h.Path)):
 			return "is hidden by " + h.Key + ", and the launch chose the directory"
 		}
 	}
@@ -194,9 +194,9 @@ func (pl *Plan) mayOpen(e located, needsHidden bool) (why string) {
 	return ""
 }
 
-// stands reports whether a hidden location is at or above another one, by path
-// or by identity.
-func (h Hidden) stands(loc pathcheck.Location) bool {
+// covers reports whether a hidden location is at or above another one, by path or
+// by identity.
+func (h Hidden) covers(loc pathcheck.Location) bool {
 	if pathcheck.Within(h.Path, loc.Path) {
 		return true
 	}

@@ -59,7 +59,7 @@ func (pl *Plan) expandDevices(t pathcheck.Tree) error {
 	}
 	if _, ok := pl.covered("/dev"); !ok {
 		pl.expand["/dev"] = loc.Info.ID
-		pl.barred[loc.Info.ID] = "/dev" // or a bind mount of it would open all of it
+		pl.ungranted[loc.Info.ID] = "/dev" // or a bind mount of it would open all of it
 	}
 	return nil
 }

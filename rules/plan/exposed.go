@@ -30,7 +30,7 @@ func (pl *Plan) locateExposed(p *rules.Policy, t pathcheck.Tree) error {
 		if !at.loc.Exists {
 			return &rules.Error{Key: e.Key, Path: e.Path, Msg: "does not exist"}
 		}
-		pl.open = append(pl.open, at)
+		pl.exposedEntries = append(pl.exposedEntries, at)
 	}
 	return nil
 }
@@ -38,13 +38,13 @@ func (pl *Plan) locateExposed(p *rules.Policy, t pathcheck.Tree) error {
 // findExposed checks that each exposed location can be open while everything
 // hidden is closed.
 func (pl *Plan) findExposed(t pathcheck.Tree) error {
-	for _, e := range pl.open {
+	for _, e := range pl.exposedEntries {
 		loc := e.loc
 		bad := func(format string, args ...any) error {
 			return &rules.Error{Key: e.Key, Path: e.Path, Msg: fmt.Sprintf(format, args...)}
 		}
 		var under, isHidden, reveals string
-		for _, h := range slices.Concat(pl.Hidden, pl.apart) {
+		for _, h := range slices.Concat(pl.Hidden, pl.kernelMounts) {
 			switch {
 			case h.Path == loc.Path || h.Exists && h.Info.ID == loc.Info.ID:
 				isHidden = h.Key
@@ -81,7 +81,8 @@ func (pl *Plan) findExposed(t pathcheck.Tree) error {
 			return bad("is or holds a device that reaches memory or a disk")
 		}
 		pl.addLinks(e.Key, loc)
-		if !slices.ContainsFunc(pl.Exposed, func(x Exposed) bool { return x.Path == loc.Path }) {
+		if !pl.exposed[loc.Path] {
+			pl.exposed[loc.Path] = true
 			pl.Exposed = append(pl.Exposed, Exposed{Key: e.Key, Path: loc.Path, Info: loc.Info})
 		}
 	}

@@ -28,10 +28,8 @@ func (pl *Plan) checkFrozen(p *rules.Policy, t pathcheck.Tree) error {
 	if h, ok := pl.covered(loc.Path); ok {
 		return &rules.Error{Key: h.Key, Path: h.Path, Msg: "hides the temp directory " + strconv.Quote(loc.Path) + instead}
 	}
-	for _, h := range slices.Concat(pl.Hidden, pl.apart) {
-		if pathcheck.Beneath(loc.Path, h.Path) {
-			return &rules.Error{Key: h.Key, Path: h.Path, Msg: "would freeze the temp directory " + strconv.Quote(loc.Path) + instead}
-		}
+	if h, ok := pl.hiddenBeneath(loc.Path); ok {
+		return &rules.Error{Key: h.Key, Path: h.Path, Msg: "would freeze the temp directory " + strconv.Quote(loc.Path) + instead}
 	}
 	return nil
 }
@@ -61,15 +59,24 @@ func (pl *Plan) checkFrozenRoots() error {
 		if r.Key != "workspace" {
 			what = "the writable root"
 		}
-		for _, h := range slices.Concat(pl.Hidden, pl.apart) {
-			switch {
-			case !pathcheck.Beneath(r.Path, h.Path):
-			case h.Key == kernelKey:
-				return &rules.Error{Key: r.Key, Path: r.Path, Msg: "holds " + strconv.Quote(h.Path) + `, which root must not reach and which would freeze it; unmount that, or set "frozen":"allow"`}
-			default:
-				return &rules.Error{Key: h.Key, Path: h.Path, Msg: "would freeze " + what + " " + strconv.Quote(r.Path) + `; hide it elsewhere, or set "frozen":"allow"`}
-			}
+		h, ok := pl.hiddenBeneath(r.Path)
+		switch {
+		case !ok:
+		case h.Key == kernelKey:
+			return &rules.Error{Key: r.Key, Path: r.Path, Msg: "holds " + strconv.Quote(h.Path) + `, which root must not reach and which would freeze it; unmount that, or set "frozen":"allow"`}
+		default:
+			return &rules.Error{Key: h.Key, Path: h.Path, Msg: "would freeze " + what + " " + strconv.Quote(r.Path) + `; hide it elsewhere, or set "frozen":"allow"`}
 		}
 	}
 	return nil
+}
+
+// hiddenBeneath returns the first hidden location beneath dir.
+func (pl *Plan) hiddenBeneath(dir string) (Hidden, bool) {
+	if !pl.aboveHidden[dir] {
+		return Hidden{}, false
+	}
+	all := slices.Concat(pl.Hidden, pl.kernelMounts)
+	i := slices.IndexFunc(all, func(h Hidden) bool { return pathcheck.Beneath(dir, h.Path) })
+	return all[i], true
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
-// guard finds what must not be writable whoever names it.
-func (f *rootFinder) guard() {
-	guards := f.guards()
+// refuse sets bad in the candidates that may not be writable, whoever names them.
+func (f *rootFinder) refuse() {
+	protected := f.protected()
 	for _, c := range f.list {
-		c.bad = guards.reason(c.loc)
+		c.bad = protected.reason(c.loc)
 	}
 	// A confined program must not choose what the next launch may write. That one
 	// may have another policy: where no policy names the path, what toolchain
@@ -40,7 +40,7 @@ func (f *rootFinder) guard() {
 		in := now
 		if !c.named {
 			if ever == nil {
-				ever = f.everWritable(now, guards)
+				ever = f.everWritable(now, protected)
 			}
 			in = ever
 		}
@@ -64,7 +64,7 @@ func (w writable) add(loc pathcheck.Location) {
 
 // everWritable adds to what is writable now the toolchain directories of every
 // mode.
-func (f *rootFinder) everWritable(now writable, g guards) writable {
+func (f *rootFinder) everWritable(now writable, g protectedPaths) writable {
 	ever := maps.Clone(now)
 	for _, mode := range []rules.ToolchainMode{rules.ToolchainUsual, rules.ToolchainLeaves} {
 		list, _ := rules.ToolchainDirs{Mode: mode}.In(f.launch.Env)
@@ -77,8 +77,9 @@ func (f *rootFinder) everWritable(now writable, g guards) writable {
 	return ever
 }
 
-// linkIn returns the writable directory in which a symlink lies: one of those
-// through which the lookup came to it, or one that shows the place by a mount.
+// linkIn returns the writable directory in which a symlink lies. dirs are the
+// directories through which the lookup came to the link; it may also lie in a
+// writable directory by another mount.
 func (f *rootFinder) linkIn(in writable, link string, dirs []pathcheck.ID) (root string, ok bool) {
 	for _, id := range dirs {
 		if root, ok := in[id]; ok {
@@ -95,23 +96,25 @@ func (f *rootFinder) linkIn(in writable, link string, dirs []pathcheck.ID) (root
 	return "", false
 }
 
-// guards is what no root may be or hold.
-type guards struct {
+// protectedPaths is what no root may be or stand above, with what it is to the
+// launch.
+type protectedPaths struct {
 	ids   map[pathcheck.ID]string
-	paths []guarded
+	paths []protectedPath
 }
 
-type guarded struct{ path, what string }
+type protectedPath struct{ path, what string }
 
-func (f *rootFinder) guards() guards {
-	g := guards{ids: map[pathcheck.ID]string{}}
+// protected returns "/", the home directories and the places of the shim.
+func (f *rootFinder) protected() protectedPaths {
+	g := protectedPaths{ids: map[pathcheck.ID]string{}}
 	add := func(path, what string) {
-		loc := f.guarded(path)
-		g.paths = append(g.paths, guarded{loc.Path, what})
+		loc := f.nearestLocation(path)
+		g.paths = append(g.paths, protectedPath{loc.Path, what})
 		if loc.Path != "/" {
 			aliases, _ := f.mounts.Aliases(loc.Path)
 			for _, a := range aliases {
-				g.paths = append(g.paths, guarded{a.Path, what})
+				g.paths = append(g.paths, protectedPath{a.Path, what})
 			}
 		}
 		if loc.Exists && loc.Info.Kind == pathcheck.Directory {
@@ -133,9 +136,9 @@ func (f *rootFinder) guards() guards {
 	return g
 }
 
-// guarded returns where a guarded path leads. What cannot be looked at, such as
-// a dead mount, stands where its text says, below what can.
-func (f *rootFinder) guarded(path string) pathcheck.Location {
+// nearestLocation returns where a path leads. What cannot be looked up, such as a
+// dead mount, is taken to be where its text says, below what can be.
+func (f *rootFinder) nearestLocation(path string) pathcheck.Location {
 	for dir := path; ; dir = pathcheck.Parent(dir) {
 		loc, err := f.resolve(dir)
 		switch {
@@ -153,7 +156,7 @@ func (f *rootFinder) guarded(path string) pathcheck.Location {
 }
 
 // reason says why a place may not be writable, or "".
-func (g guards) reason(loc pathcheck.Location) string {
+func (g protectedPaths) reason(loc pathcheck.Location) string {
 	if loc.Path == "/" {
 		return "is /"
 	}

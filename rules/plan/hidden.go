@@ -34,7 +34,7 @@ func (pl *Plan) findHidden(p *rules.Policy, t pathcheck.Tree) error {
 			})
 		}
 		pl.addLinks(e.Key, loc)
-		pl.addHidden(Hidden{Key: e.Key, Path: loc.Path, Exists: loc.Exists, Info: loc.Info, origin: originOf(e), above: loc.Above})
+		pl.addHidden(Hidden{Key: e.Key, Path: loc.Path, Exists: loc.Exists, Info: loc.Info, author: authorOf(e), above: loc.Above})
 	}
 	return nil
 }
@@ -62,17 +62,18 @@ func magicLink(path string) bool {
 	return true
 }
 
+// addHidden adds a hidden location, unless it is there: then the stronger author
+// counts.
 func (pl *Plan) addHidden(h Hidden) {
-	if pl.hidden[h.Path] {
-		for i := range pl.Hidden {
-			if x := &pl.Hidden[i]; x.Path == h.Path && x.origin < h.origin {
-				x.origin, x.Key = h.origin, h.Key
-			}
+	if i, ok := pl.hidden[h.Path]; ok {
+		if x := &pl.Hidden[i]; x.author < h.author {
+			x.author, x.Key = h.author, h.Key
 		}
 		return
 	}
-	pl.hidden[h.Path] = true
+	pl.hidden[h.Path] = len(pl.Hidden)
 	pl.Hidden = append(pl.Hidden, h)
+	pl.noteAbove(h.Path)
 	pl.launch.Past.note(h)
 	if h.Exists && h.Info.Kind == pathcheck.Regular && h.Info.Links > 1 {
 		pl.Limits = append(pl.Limits, rules.Gap{
@@ -101,48 +102,64 @@ func (pl *Plan) checkNeeded(t pathcheck.Tree) error {
 	return nil
 }
 
-// covered returns the nearest hidden location at or above path, unless an
-// exposed one lies between.
-func (pl *Plan) covered(path string) (Hidden, bool) {
-	near, ok := pl.nearest(path)
-	if !ok {
-		return Hidden{}, false
+// noteAbove adds the directories above a path to aboveHidden. Where one is there,
+// so are those above it.
+func (pl *Plan) noteAbove(path string) {
+	for path != "/" {
+		if path = pathcheck.Parent(path); pl.aboveHidden[path] {
+			return
+		}
+		pl.aboveHidden[path] = true
 	}
-	for _, x := range pl.Exposed {
-		if pathcheck.Within(x.Path, path) && pathcheck.Beneath(near.Path, x.Path) {
+}
+
+// isHidden reports whether path is a hidden location or one of kernelMounts.
+func (pl *Plan) isHidden(path string) bool {
+	_, ok := pl.hidden[path]
+	return ok || slices.ContainsFunc(pl.kernelMounts, func(h Hidden) bool { return h.Path == path })
+}
+
+// covered returns the nearest hidden location at or above path, unless an
+// exposed one lies between. path is absolute and clean, or "".
+func (pl *Plan) covered(path string) (Hidden, bool) {
+	for ; path != "" && path != "/"; path = pathcheck.Parent(path) {
+		if pl.exposed[path] {
 			return Hidden{}, false
 		}
-	}
-	return near, true
-}
-
-// nearest returns the nearest hidden location at or above path.
-func (pl *Plan) nearest(path string) (Hidden, bool) {
-	var near Hidden
-	for _, h := range pl.Hidden {
-		if pathcheck.Within(h.Path, path) && len(h.Path) > len(near.Path) {
-			near = h
+		if i, ok := pl.hidden[path]; ok {
+			return pl.Hidden[i], true
 		}
 	}
-	return near, near.Path != ""
+	return Hidden{}, false
 }
 
-// bar collects what is never granted, and what is granted entry by entry.
-func (pl *Plan) bar() {
-	for _, h := range slices.Concat(pl.Hidden, pl.apart) {
+// nearest returns the nearest hidden location at or above path, whatever is
+// exposed.
+func (pl *Plan) nearest(path string) (Hidden, bool) {
+	for ; path != "/"; path = pathcheck.Parent(path) {
+		if i, ok := pl.hidden[path]; ok {
+			return pl.Hidden[i], true
+		}
+	}
+	return Hidden{}, false
+}
+
+// collect finds what is never granted, and what is granted entry by entry.
+func (pl *Plan) collect() {
+	for _, h := range slices.Concat(pl.Hidden, pl.kernelMounts) {
 		if h.Exists {
-			pl.barred[h.Info.ID] = h.Path
+			pl.ungranted[h.Info.ID] = h.Path
 		}
 		for _, a := range h.above {
-			pl.barred[a.ID] = a.Path
-			if _, covered := pl.covered(a.Path); !covered && !pl.isApart(a.Path) {
+			pl.ungranted[a.ID] = a.Path
+			if _, covered := pl.covered(a.Path); !covered && !pl.inKernelMount(a.Path) {
 				pl.expand[a.Path] = a.ID
 				// Devices are told by their names in /dev, and only there.
-				pl.above[a.ID] = !pathcheck.Within("/dev", a.Path)
+				pl.ancestors[a.ID] = !pathcheck.Within("/dev", a.Path)
 			}
 		}
 	}
 	for _, h := range pl.Hidden {
-		delete(pl.above, h.Info.ID)
+		delete(pl.ancestors, h.Info.ID)
 	}
 }

@@ -52,23 +52,23 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree, where func(point string) bool)
 		if pl.closed(m.Point) || m.FSType == "devtmpfs" && harmlessNode(t, m.Point) {
 			continue
 		}
-		if set, err := pl.setApart(t, m.Point); err != nil {
+		if kept, err := pl.keepKernelMount(t, m.Point); err != nil {
 			return err
-		} else if set {
+		} else if kept {
 			continue
 		}
-		if err := pl.hideMount(t, kernelKey, fromPolicy, m.Point, "is a mounted "+m.FSType); err != nil {
+		if err := pl.hideMount(t, kernelKey, byPolicy, m.Point, "is a mounted "+m.FSType); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setApart deals with a bind mount of /proc or /sys itself, as a chroot has
+// keepKernelMount deals with a bind mount of /proc or /sys itself, as a chroot has
 // one. It is the same inode, so the rule that makes /proc readable makes it
 // readable too, and hiding it would take /proc away. What counts is that no
 // rule above it makes it writable.
-func (pl *Plan) setApart(t pathcheck.Tree, point string) (bool, error) {
+func (pl *Plan) keepKernelMount(t pathcheck.Tree, point string) (bool, error) {
 	loc, err := pathcheck.Resolve(t, point)
 	if err != nil || !loc.Exists {
 		return false, err
@@ -78,17 +78,17 @@ func (pl *Plan) setApart(t pathcheck.Tree, point string) (bool, error) {
 		if err != nil || !own.Exists || own.Info.ID != loc.Info.ID || pl.closed(of) {
 			continue
 		}
-		pl.hidden[loc.Path] = true // not granted as an entry either
-		pl.apart = append(pl.apart, Hidden{Key: kernelKey, Path: loc.Path, Alias: true, origin: fromPolicy, above: loc.Above})
+		pl.kernelMounts = append(pl.kernelMounts, Hidden{Key: kernelKey, Path: loc.Path, author: byPolicy, above: loc.Above})
+		pl.noteAbove(loc.Path)
 		return true, nil
 	}
 	return false, nil
 }
 
-// isApart reports whether path is set apart, or lies beneath what is: it must
-// not be granted by what its path looks like.
-func (pl *Plan) isApart(path string) bool {
-	return slices.ContainsFunc(pl.apart, func(h Hidden) bool { return pathcheck.Within(h.Path, path) })
+// inKernelMount reports whether path is one of kernelMounts or lies beneath one:
+// it must not be granted by what its path looks like.
+func (pl *Plan) inKernelMount(path string) bool {
+	return slices.ContainsFunc(pl.kernelMounts, func(h Hidden) bool { return pathcheck.Within(h.Path, path) })
 }
 
 // harmlessNode reports whether one device node is mounted at path, as a

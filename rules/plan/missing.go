@@ -20,19 +20,19 @@ type MissingDir struct {
 }
 
 // Missing returns the toolchain directories of p that should be made before
-// the launch is planned. None of them is where a guard of [Make] would
-// drop it, or beneath something hidden.
+// the launch is planned. None of them is where [Make] would
+// refuse it as a root, or beneath something hidden.
 func Missing(p *rules.Policy, l Launch, t pathcheck.Tree) []MissingDir {
 	if p.Scope != rules.ScopeWorkspace {
 		return nil
 	}
-	f := newRootFinder(p, l, t, nil)
+	f := &rootFinder{policy: p, launch: l, tree: t}
 	all, err := f.collect()
 	if err != nil || !slices.ContainsFunc(all, f.isMissing) || f.candidates() != nil {
 		return nil // Make says what is wrong
 	}
 	f.mounts = l.Mounts.Index() // only now: nearly always nothing is missing
-	f.guard()
+	f.refuse()
 	var hidden []pathcheck.Location
 	for _, e := range p.Hidden {
 		loc, err := pathcheck.Resolve(t, e.Path)
@@ -66,7 +66,7 @@ func (f *rootFinder) isMissing(c *candidate) bool {
 }
 
 // dangles reports whether a candidate that does not exist is reached through a
-// symlink to nothing: mkdir(2) does not follow one, and the shim neither.
+// symlink to nothing: mkdir(2) does not follow one.
 func (f *rootFinder) dangles(c *candidate) bool {
 	dir := c.path
 	for dir != "/" {

@@ -8,77 +8,76 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
-// A spot is a place in a file system, and the path beneath a hidden location at
-// which it is seen, itself included.
-type spot struct{ dev, inside, shows string }
+// A devicePath is a device, a path within it, and the path at or beneath a hidden
+// location that it shows.
+type devicePath struct{ dev, inside, shows string }
 
-// overlaid finds where overlays show h: they do under a device of their own, if
-// a layer holds h or lies in it, and so do overlays on those overlays. The other
-// way round, a layer that holds what h shows is a limit: it is where that content
-// comes from.
+// overlaid returns where overlays show h through one of their layers, or through
+// a layer that is an overlay itself. An overlay has a device of its own, so the
+// mount table alone does not tell. What a layer shows of an h that stands on the
+// overlay is a limit.
 func (pl *Plan) overlaid(t pathcheck.Tree, h Hidden) []pathcheck.Alias {
 	if len(pl.overlays) == 0 {
 		return nil
 	}
-	var spots []spot
-	add := func(s spot) {
-		if !slices.ContainsFunc(spots, func(o spot) bool { return o.dev == s.dev && o.inside == s.inside }) {
-			spots = append(spots, s)
+	var found []devicePath
+	add := func(s devicePath) {
+		if !slices.ContainsFunc(found, func(o devicePath) bool { return o.dev == s.dev && o.inside == s.inside }) {
+			found = append(found, s)
 		}
 	}
 	if dev, inside, ok := pl.mounts.Inside(h.Path); ok {
-		add(spot{dev, inside, h.Path})
+		add(devicePath{dev, inside, h.Path})
 	}
 	for _, m := range pl.launch.Mounts {
 		if pathcheck.Beneath(h.Path, m.Point) && pl.mounts.Reaches(m) {
-			add(spot{m.Dev, m.Root, m.Point})
+			add(devicePath{m.Dev, m.Root, m.Point})
 		}
 	}
-	own := len(spots)
-	for i := 0; i < len(spots); i++ {
+	own := len(found)
+	for i := 0; i < len(found); i++ {
 		for _, o := range pl.overlays {
 			for _, layer := range o.Layers {
-				if s, ok := pl.shownBy(t, o.Dev, layer, spots[i]); ok {
+				if s, ok := pl.shownBy(t, o.Dev, layer, found[i]); ok {
 					add(s)
 				}
 			}
 		}
 	}
 	var out []pathcheck.Alias
-	for _, s := range spots[own:] {
+	for _, s := range found[own:] {
 		out = append(out, pl.mounts.Showing(s.dev, s.inside, s.shows)...)
 	}
 	pl.limitLayers(t, h)
 	return out
 }
 
-// shownBy returns the place in an overlay at which a layer of it shows a spot,
-// or a part of it.
-func (pl *Plan) shownBy(t pathcheck.Tree, overlay, layer string, s spot) (spot, bool) {
-	real, ok := pl.layer(t, layer)
+// shownBy returns where in an overlay one of its layers shows s, or a part of it.
+func (pl *Plan) shownBy(t pathcheck.Tree, overlay, layer string, s devicePath) (devicePath, bool) {
+	real, ok := locateLayer(t, layer)
 	if !ok {
-		return spot{}, false
+		return devicePath{}, false
 	}
 	dev, inside, ok := pl.mounts.Inside(real)
 	switch {
 	case !ok || dev != s.dev:
-		return spot{}, false
+		return devicePath{}, false
 	case pathcheck.Within(inside, s.inside):
-		return spot{overlay, pathcheck.Join("/", pathcheck.Rel(inside, s.inside)), s.shows}, true
+		return devicePath{overlay, pathcheck.Join("/", pathcheck.Rel(inside, s.inside)), s.shows}, true
 	case pathcheck.Beneath(s.inside, inside):
-		return spot{overlay, "/", pathcheck.Join(s.shows, pathcheck.Rel(s.inside, inside))}, true
+		return devicePath{overlay, "/", pathcheck.Join(s.shows, pathcheck.Rel(s.inside, inside))}, true
 	}
-	return spot{}, false
+	return devicePath{}, false
 }
 
-// limitLayers says what an overlay leaves open of h: where h stands on it, the
-// layers that its content comes from, and beside h, layers that are not to be
+// limitLayers reports what overlays leave open of h: where h stands on one, the
+// layers that its content comes from; where it does not, layers that cannot be
 // found.
 func (pl *Plan) limitLayers(t pathcheck.Tree, h Hidden) {
 	on, inside, _ := pl.mounts.Inside(h.Path)
 	for _, o := range pl.overlays {
 		for _, layer := range o.Layers {
-			real, ok := pl.layer(t, layer)
+			real, ok := locateLayer(t, layer)
 			if !ok {
 				pl.lostLayer(o, h)
 				continue
@@ -107,8 +106,9 @@ func overlayMounts(mounts pathcheck.Mounts) []pathcheck.Mount {
 	return out
 }
 
-// lostLayer says that an overlay beside h has a layer that is not to be found:
-// it was given by a relative path or in another mount namespace, or is gone.
+// lostLayer reports an overlay, not one that h stands on, with a layer that cannot
+// be found: it was given by a relative path or in another mount namespace, or is
+// gone.
 func (pl *Plan) lostLayer(m pathcheck.Mount, h Hidden) {
 	gap := rules.Gap{
 		What: "overlay", Path: m.Point, Limit: true,
@@ -119,15 +119,8 @@ func (pl *Plan) lostLayer(m pathcheck.Mount, h Hidden) {
 	}
 }
 
-// layer returns the real location of a layer of an overlay. Hosts of many
-// containers share layers between mounts.
-func (pl *Plan) layer(t pathcheck.Tree, path string) (string, bool) {
-	real, ok := pl.layers[path]
-	if !ok {
-		if loc, err := pathcheck.Resolve(t, path); err == nil && loc.Exists {
-			real = loc.Path
-		}
-		pl.layers[path] = real
-	}
-	return real, real != ""
+// locateLayer returns the real location of a layer of an overlay.
+func locateLayer(t pathcheck.Tree, path string) (string, bool) {
+	loc, err := pathcheck.Resolve(t, path)
+	return loc.Path, err == nil && loc.Exists
 }

@@ -46,9 +46,9 @@ func (s *Past) note(h Hidden) {
 	}
 }
 
-// barPast bars what earlier plans of the launch found. What stood above
-// something hidden is granted entry by entry wherever it is now.
-func (pl *Plan) barPast() error {
+// addPast adds what earlier plans of the launch found to what is never granted.
+// What stood above something hidden is granted entry by entry wherever it is now.
+func (pl *Plan) addPast() error {
 	if pl.launch.Past == nil {
 		return nil
 	}
@@ -59,14 +59,14 @@ func (pl *Plan) barPast() error {
 		}
 	}
 	for id, path := range past.above {
-		if _, ok := pl.barred[id]; !ok {
-			pl.barred[id] = path
-			pl.above[id] = !pathcheck.Within("/dev", path)
+		if _, ok := pl.ungranted[id]; !ok {
+			pl.ungranted[id] = path
+			pl.ancestors[id] = !pathcheck.Within("/dev", path)
 		}
 	}
 	for id, path := range past.hidden {
-		pl.barred[id] = path
-		delete(pl.above, id)
+		pl.ungranted[id] = path
+		delete(pl.ancestors, id)
 	}
 	return nil
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
-// A Plan is a policy brought to the ground: which real locations are hidden,
-// what stands above them, and with which identities. [Plan.Walk] turns it into
+// A Plan is a policy resolved against the file system. [Plan.Walk] turns it into
 // grants.
 type Plan struct {
 	// Hidden holds the policy's hidden locations in its order, then the
@@ -34,28 +33,31 @@ type Plan struct {
 	Warnings []string
 
 	launch Launch
-	// mounts answers for launch.Mounts; overlays are those of them that are some,
-	// one of each.
+	// mounts is the index of launch.Mounts, overlays one mount of each overlay.
 	mounts   *pathcheck.MountIndex
 	overlays []pathcheck.Mount
 	// scoped is set for scope workspace: only the roots are writable.
 	scoped bool
 	// expand holds the directories that are granted entry by entry.
 	expand map[string]pathcheck.ID
-	// barred holds the identities that are never granted: the hidden
-	// locations and all that stands above them.
-	barred map[pathcheck.ID]string
-	// above holds those of barred that only stand above something hidden:
-	// where a mount shows one at another path, its entries can be granted.
-	above  map[pathcheck.ID]bool
-	hidden map[string]bool
-	// apart holds mounts of /proc and /sys themselves at other paths: see
-	// [Plan.setApart].
-	apart []Hidden
-	// open holds the policy's exposed entries, before they are checked.
-	open []located
-	// layers remembers where the layers of overlays really are.
-	layers map[string]string
+	// ungranted holds the inodes that no grant may land on, with their paths:
+	// the hidden locations and the directories above them.
+	ungranted map[pathcheck.ID]string
+	// ancestors holds those of them that are not hidden themselves: where a mount
+	// shows one at another path, its entries can be granted.
+	ancestors map[pathcheck.ID]bool
+	// hidden holds the index in Hidden of each of its paths.
+	hidden map[string]int
+	// aboveHidden holds the paths of the directories above all that is in Hidden
+	// and kernelMounts.
+	aboveHidden map[string]bool
+	// kernelMounts holds mounts of /proc and /sys themselves at other paths: see
+	// [Plan.keepKernelMount].
+	kernelMounts []Hidden
+	// exposedEntries are those of the policy, before they are checked; exposed
+	// holds the paths of Exposed.
+	exposedEntries []located
+	exposed        map[string]bool
 }
 
 // A Hidden is one location that the launch must not reach.
@@ -67,13 +69,10 @@ type Hidden struct {
 	// Exists and Info describe it at planning time.
 	Exists bool
 	Info   pathcheck.Info
-	// Alias is set when the policy does not name it: the same place, or a
-	// part of it, seen through another mount, or a mount that root must not
-	// reach.
-	Alias bool
 
-	origin origin
-	above  []pathcheck.Place
+	author author
+	// above are the directories above it, "/" first.
+	above []pathcheck.Place
 }
 
 // An Exposed is one location beneath a hidden one that stays open.
@@ -96,7 +95,7 @@ func (pl *Plan) addLinks(key string, loc pathcheck.Location) {
 	}
 }
 
-// changed is the error of a lookup of what the plan has seen before.
+// changed is the error of a lookup that succeeded earlier in the launch.
 func changed(err error) error {
 	if pathcheck.Exhausted(err) {
 		return err
@@ -124,7 +123,7 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if len(pl.Hidden) == 0 && len(p.Exposed) == 0 {
 		// Nothing has to be taken out of "/". It has of a writable root when
 		// the kernel can be written there.
-		anywhere = func(point string) bool { return pl.zone(point) != 0 }
+		anywhere = func(point string) bool { return pl.rootAccess(point) != 0 }
 	}
 	if err := pl.locateExposed(p, t); err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.addKernelMounts(t, anywhere); err != nil {
 		return nil, err
 	}
-	if len(pl.Hidden)+len(pl.apart)+len(p.Exposed) == 0 {
+	if len(pl.Hidden)+len(pl.kernelMounts)+len(p.Exposed) == 0 {
 		return pl, nil
 	}
 	if err := pl.findExposed(t); err != nil {
@@ -144,8 +143,8 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.checkNeeded(t); err != nil {
 		return nil, err
 	}
-	pl.bar()
-	if err := pl.barPast(); err != nil {
+	pl.collect()
+	if err := pl.addPast(); err != nil {
 		return nil, err
 	}
 	if err := pl.expandDevices(t); err != nil {
@@ -153,7 +152,7 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	}
 	pl.dropHiddenRoots()
 	for _, x := range pl.Exposed {
-		if same, ok := pl.barred[x.Info.ID]; ok {
+		if same, ok := pl.ungranted[x.Info.ID]; ok {
 			return nil, &rules.Error{Key: x.Key, Path: x.Path, Msg: "is the same directory as " + strconv.Quote(same)}
 		}
 	}
@@ -173,10 +172,11 @@ func newPlan(l Launch) *Plan {
 		mounts:   l.Mounts.Index(),
 		overlays: overlayMounts(l.Mounts),
 
-		expand: map[string]pathcheck.ID{},
-		barred: map[pathcheck.ID]string{},
-		above:  map[pathcheck.ID]bool{},
-		hidden: map[string]bool{},
-		layers: map[string]string{},
+		expand:      map[string]pathcheck.ID{},
+		ungranted:   map[pathcheck.ID]string{},
+		ancestors:   map[pathcheck.ID]bool{},
+		hidden:      map[string]int{},
+		aboveHidden: map[string]bool{},
+		exposed:     map[string]bool{},
 	}
 }

@@ -31,8 +31,8 @@ type Root struct {
 type candidate struct {
 	key  string
 	path string
-	from string // the variable that names it
-	make uint32
+	from string // the variable that names it, or ""
+	make uint32 // the mode with which it is made, or 0
 	// named, listed: see Root. dir is set for what must be a directory.
 	named, listed, dir bool
 
@@ -41,18 +41,15 @@ type candidate struct {
 	bad string
 }
 
+// A rootFinder finds the roots of one policy.
 type rootFinder struct {
 	policy   *rules.Policy
 	launch   Launch
 	tree     pathcheck.Tree
 	mounts   *pathcheck.MountIndex
-	list     []*candidate
+	list     []*candidate // resolved, in the order of collect
 	warnings []string
 	devices  []Root // once they were looked for
-}
-
-func newRootFinder(p *rules.Policy, l Launch, t pathcheck.Tree, mounts *pathcheck.MountIndex) *rootFinder {
-	return &rootFinder{policy: p, launch: l, tree: t, mounts: mounts}
 }
 
 func (f *rootFinder) resolve(path string) (pathcheck.Location, error) {
@@ -107,11 +104,11 @@ func (f *rootFinder) candidates() error {
 
 // findRoots fills in the plan's roots.
 func (pl *Plan) findRoots(p *rules.Policy, t pathcheck.Tree) error {
-	f := newRootFinder(p, pl.launch, t, pl.mounts)
+	f := &rootFinder{policy: p, launch: pl.launch, tree: t, mounts: pl.mounts}
 	if err := f.candidates(); err != nil {
 		return err
 	}
-	f.guard()
+	f.refuse()
 	pl.Warnings = append(pl.Warnings, f.warnings...)
 	for _, c := range f.list {
 		r, drop, err := f.root(c)
@@ -254,8 +251,8 @@ func (f *rootFinder) deviceRoots() []Root {
 	return f.devices
 }
 
-// zone returns what the roots allow at path.
-func (pl *Plan) zone(path string) Access {
+// rootAccess returns what the roots allow at path.
+func (pl *Plan) rootAccess(path string) Access {
 	var a Access
 	for _, r := range pl.Roots {
 		if pathcheck.Within(r.Path, path) {
@@ -268,10 +265,10 @@ func (pl *Plan) zone(path string) Access {
 // dropHiddenRoots takes away the roots that something hidden covers.
 func (pl *Plan) dropHiddenRoots() {
 	pl.Roots = slices.DeleteFunc(pl.Roots, func(r Root) bool {
-		by, ok := pl.barred[r.Info.ID]
+		by, ok := pl.ungranted[r.Info.ID]
 		if h, covered := pl.covered(r.Path); covered {
 			by, ok = h.Path, true
-		} else if _, expanded := pl.expand[r.Path]; expanded || pl.above[r.Info.ID] {
+		} else if _, expanded := pl.expand[r.Path]; expanded || pl.ancestors[r.Info.ID] {
 			return false
 		}
 		if ok && r.named {

@@ -35,32 +35,32 @@ type Tally struct {
 // or stands above a hidden one is left out under whatever name it has now.
 // At most a handful of nodes are open at a time.
 //
-// If a directory is not the one that [Make] saw, the error is [ErrChanged].
+// If a directory is not the one that [Make] saw, the error is [pathcheck.ErrChanged].
 func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
-	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), barred: maps.Clone(pl.barred), rooted: map[string]bool{}, moved: map[string]string{}}
+	w := walk{Plan: pl, tree: t, sink: sink, expand: maps.Clone(pl.expand), ungranted: maps.Clone(pl.ungranted), rooted: map[string]bool{}, moved: map[string]string{}}
 	for path := range pl.expand {
 		w.queue = append(w.queue, path)
 	}
 	slices.Sort(w.queue)
 	if len(w.queue) == 0 {
-		if err := w.everything(); err != nil {
+		if err := w.grantAll(); err != nil {
 			return w.Tally, err
 		}
 	}
 	for _, r := range pl.Roots {
-		if err := w.root(r); err != nil {
+		if err := w.grantRoot(r); err != nil {
 			return w.Tally, err
 		}
 	}
 	for len(w.queue) > 0 {
 		dir := w.queue[0]
 		w.queue = w.queue[1:]
-		if err := w.entries(dir); err != nil {
+		if err := w.grantEntries(dir); err != nil {
 			return w.Tally, err
 		}
 	}
 	for _, x := range pl.Exposed {
-		if err := w.exposed(x); err != nil {
+		if err := w.grantExposed(x); err != nil {
 			return w.Tally, err
 		}
 	}
@@ -73,18 +73,18 @@ type walk struct {
 	tree  pathcheck.Tree
 	sink  Sink
 	queue []string
-	// expand and barred are the plan's, and what the walk itself splits.
-	expand map[string]pathcheck.ID
-	barred map[pathcheck.ID]string
+	// expand and ungranted are the plan's, and what the walk itself adds by split.
+	expand    map[string]pathcheck.ID
+	ungranted map[pathcheck.ID]string
 	// rooted holds the paths of the roots that have their grant.
 	rooted map[string]bool
-	// moved holds, for directories above something hidden that stand elsewhere
-	// now, and not by a mount, where they were.
+	// moved holds, for directories above something hidden that were renamed since
+	// the plan was made, the paths that they had.
 	moved map[string]string
 }
 
-// everything grants "/" as a whole.
-func (w *walk) everything() error {
+// grantAll grants "/" as a whole.
+func (w *walk) grantAll() error {
 	root, err := w.tree.Root()
 	if err != nil {
 		return err
@@ -97,9 +97,9 @@ func (w *walk) everything() error {
 	return w.grant(Grant{Path: "/", Access: access}, root)
 }
 
-// root grants one writable root. One that stands above something hidden is
+// grantRoot grants one writable root. One that stands above something hidden is
 // granted entry by entry, as "/" is.
-func (w *walk) root(r Root) error {
+func (w *walk) grantRoot(r Root) error {
 	if _, ok := w.expand[r.Path]; ok {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (w *walk) root(r Root) error {
 	switch {
 	case id != r.Info.ID || node.Info().Kind != r.Info.Kind:
 		return fmt.Errorf("%s: %w", r.Key, pathcheck.ErrChanged)
-	case w.above[id] && r.Info.Kind == pathcheck.Directory:
+	case w.ancestors[id] && r.Info.Kind == pathcheck.Directory:
 		w.split(r.Path, id)
 		return nil
 	}
@@ -120,8 +120,8 @@ func (w *walk) root(r Root) error {
 	return w.grant(Grant{Path: r.Path, Access: r.Access}, node)
 }
 
-// entries grants what stands directly in dir.
-func (w *walk) entries(dir string) error {
+// grantEntries grants what stands directly in dir.
+func (w *walk) grantEntries(dir string) error {
 	node, err := pathcheck.Lookup(w.tree, dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", strconv.Quote(dir), changed(err))
@@ -141,24 +141,27 @@ func (w *walk) entries(dir string) error {
 		return fmt.Errorf("list %s: %w", strconv.Quote(dir), err)
 	}
 	for _, name := range names {
-		if err := w.entry(node, dir, name); err != nil {
+		if err := w.grantEntry(node, dir, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
+// grantEntry grants one entry of a directory, or splits it, or leaves it out.
+func (w *walk) grantEntry(dir pathcheck.Node, dirPath, name string) error {
 	path := pathcheck.Join(dirPath, name)
-	if _, ok := w.expand[path]; ok || w.Plan.hidden[path] || w.rooted[path] {
+	if _, ok := w.expand[path]; ok || w.isHidden(path) || w.rooted[path] {
 		return nil // has or had its own turn, or none
 	}
-	if w.appeared(path) {
+	if w.aboveHidden[path] {
+		// It was not there when the plan was made, and what is hidden beneath it may
+		// be made a moment later.
 		return fmt.Errorf("%s: %w", strconv.Quote(path), pathcheck.ErrChanged)
 	}
 	if was, ok := w.moved[dirPath]; ok {
 		// Once the directory is back, this is what the policy hides.
-		if was = pathcheck.Join(was, name); w.Plan.hidden[was] || w.appeared(was) {
+		if was = pathcheck.Join(was, name); w.isHidden(was) || w.aboveHidden[was] {
 			return nil
 		}
 	}
@@ -174,11 +177,11 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	}
 	defer node.Close()
 	id := node.Info().ID
-	if w.above[id] && node.Info().Kind == pathcheck.Directory {
+	if w.ancestors[id] && node.Info().Kind == pathcheck.Directory {
 		w.split(path, id)
 		return nil
 	}
-	if _, ok := w.barred[id]; ok {
+	if _, ok := w.ungranted[id]; ok {
 		return nil
 	}
 	if path == "/dev" && node.Info().Kind == pathcheck.Directory {
@@ -195,17 +198,9 @@ func (w *walk) entry(dir pathcheck.Node, dirPath, name string) error {
 	return w.grant(Grant{Path: path, Access: access}, node)
 }
 
-// appeared reports whether a path that the plan does not expand stands above
-// something hidden: it was not there when the plan was made, and what is hidden
-// beneath it may be made a moment later.
-func (w *walk) appeared(path string) bool {
-	above := func(h Hidden) bool { return pathcheck.Beneath(path, h.Path) }
-	return slices.ContainsFunc(w.Plan.Hidden, above) || slices.ContainsFunc(w.apart, above)
-}
-
 // split puts a directory in the queue, to be granted entry by entry.
 func (w *walk) split(path string, id pathcheck.ID) {
-	if was, ok := w.Plan.barred[id]; ok && was != path {
+	if was, ok := w.Plan.ungranted[id]; ok && was != path {
 		here, ok := w.mounts.Of(path)
 		there, known := w.mounts.Of(was)
 		if ok && known && here.ID == there.ID {
@@ -213,13 +208,13 @@ func (w *walk) split(path string, id pathcheck.ID) {
 		}
 	}
 	w.expand[path] = id
-	w.barred[id] = path
+	w.ungranted[id] = path
 	w.queue = append(w.queue, path)
 	w.Split = append(w.Split, path)
 }
 
-// exposed grants one location beneath a hidden one.
-func (w *walk) exposed(x Exposed) error {
+// grantExposed grants one location beneath a hidden one.
+func (w *walk) grantExposed(x Exposed) error {
 	node, err := pathcheck.Lookup(w.tree, x.Path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", x.Key, changed(err))
@@ -262,7 +257,7 @@ func (pl *Plan) base(path string) Access {
 	case pl.launch.EUID == 0 && inKernel(path):
 		return ReadOnly // a writable core_pattern starts programs outside the domain
 	case pl.scoped:
-		return unwritable | pl.zone(path)
+		return unwritable | pl.rootAccess(path)
 	default:
 		return Full | IoctlDev
 	}

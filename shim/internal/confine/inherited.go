@@ -73,9 +73,8 @@ func probedDescriptors() ([]int, error) {
 	return out, nil
 }
 
-// tableSize returns a number above all open descriptors. The limit of open files
-// is none: it may have been lowered since. But select(2) ignores the numbers for
-// which the table of descriptors has no room, and only those.
+// tableSize returns a number above all open descriptors. The limit may have been
+// lowered since these were opened; pselect(2) rejects only numbers inside the table.
 func tableSize() (int, error) {
 	for size := 64; ; size *= 2 {
 		if _, err := unix.FcntlInt(uintptr(size), unix.F_GETFD, 0); err == nil {

@@ -119,8 +119,7 @@ func mustStayHidden(n pathcheck.Node) error {
 	}
 }
 
-// Doubt heads the error of a proof: one for which descriptors or memory ran out
-// saw nothing.
+// Doubt titles a failed proof; one that ran out of descriptors or memory proved nothing.
 func Doubt(err error) string {
 	if pathcheck.Exhausted(err) {
 		return "the confinement cannot be proved"

@@ -8,11 +8,11 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
-// attributes says what of a support the program can change without writing it: no
+// attributes says what of an asset the program can change without writing it: no
 // access right of Landlock covers mode, owner, access control list and extended
 // attributes, and each of them decides whether the next launch finds, starts or reads
 // what it rests on.
-func (g *guard) attributes(s *support) (gaps []rules.Gap) {
+func (g *guard) attributes(s *asset) (gaps []rules.Gap) {
 	if s.linksOnly || s.limit {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (g *guard) sealed(path string) bool {
 }
 
 // otherName says by which way around a read-only mount the inode can be reached, or "".
-func (g *guard) otherName(s *support) string {
+func (g *guard) otherName(s *asset) string {
 	if !g.sealed(s.loc.Path) {
 		return ""
 	}

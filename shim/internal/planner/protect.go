@@ -12,9 +12,9 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
-// A support is something that the program must not change: the next launch
+// An asset is a file or link that the program must not change: the next launch
 // would not be confined, or its report would be false.
-type support struct {
+type asset struct {
 	what string
 	loc  pathcheck.Location
 	// limit is set for what is said and never refused.
@@ -27,7 +27,7 @@ type support struct {
 // workspace is refused for it; in other scopes it is a limit.
 func (in *Input) protect(pl *plan.Plan, mounts pathcheck.Mounts, tree pathcheck.Tree) ([]rules.Gap, error) {
 	g := &guard{Input: in, pl: pl, tree: tree, mounts: mounts.Index(), euid: Power()}
-	all := g.supports()
+	all := g.assets()
 	var gaps []rules.Gap
 	for i := range all {
 		s := &all[i]
@@ -44,7 +44,7 @@ func (in *Input) protect(pl *plan.Plan, mounts pathcheck.Mounts, tree pathcheck.
 	return gaps, g.err
 }
 
-// A guard asks what the program could change.
+// A guard finds files that the program could change to weaken the next launch.
 type guard struct {
 	*Input
 	pl     *plan.Plan
@@ -72,17 +72,17 @@ func (g *guard) resolve(path string) pathcheck.Location {
 	return loc
 }
 
-// supports lists what holds up the next launch, where it exists: the shim, the
+// assets lists what holds up the next launch, where it exists: the shim, the
 // directory it stands in, the real program, the policy file, the profile, the
 // report, and the symlinks that decide which places are hidden and exposed.
-func (g *guard) supports() []support {
-	var out []support
+func (g *guard) assets() []asset {
+	var out []asset
 	add := func(what, path string, limit bool) {
 		if path == "" {
 			return
 		}
 		if loc := g.resolve(path); loc.Exists {
-			out = append(out, support{what: what, loc: loc, limit: limit})
+			out = append(out, asset{what: what, loc: loc, limit: limit})
 		}
 	}
 	me, rest := g.named()
@@ -95,13 +95,13 @@ func (g *guard) supports() []support {
 	}
 	add("the report", g.Report, true)
 	for _, w := range g.pl.EntryLinks {
-		out = append(out, support{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, linksOnly: true})
+		out = append(out, asset{what: "a symbolic link on the way to " + w.Key, loc: pathcheck.Location{Links: w.Links}, linksOnly: true})
 	}
 	return out
 }
 
-// gap says of a support that the program can change it.
-func (g *guard) gap(s *support) (rules.Gap, bool) {
+// gap says of an asset that the program can change it.
+func (g *guard) gap(s *asset) (rules.Gap, bool) {
 	gap := rules.Gap{What: "self-protection", Path: s.loc.Path, Why: "the program can write " + s.what, Limit: true}
 	if !s.linksOnly && g.writable(&s.loc) != "" {
 		return gap, true
@@ -134,9 +134,9 @@ func (g *guard) reached(loc *pathcheck.Location) string {
 	return "/"
 }
 
-// replaced returns what of a support and the symlinks on the way to it the program
+// replaced returns what of an asset and the symlinks on the way to it the program
 // could replace, and in which root; "" if nothing.
-func (g *guard) replaced(s *support) (path, root string) {
+func (g *guard) replaced(s *asset) (path, root string) {
 	for _, path := range s.loc.Links {
 		if root := g.replaceable(path); root != "" {
 			return path, root

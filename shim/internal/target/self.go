@@ -70,7 +70,7 @@ func FindSelf(execFn string, argv []string) Self {
 }
 
 // invokedAs finds the name under which this launch was asked for. The path that
-// execve was given is the best witness, if it is this file and not a way
+// execve was given counts first, if it is this file and not a way
 // around names (fexecve gives /dev/fd/N); after a #! line it is the script.
 func (me *Self) invokedAs(execFn string, argv []string) string {
 	candidates := []string{execFn}

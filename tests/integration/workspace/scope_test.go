@@ -245,7 +245,7 @@ func TestCase70_NoticeAndNetwork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines := rules.Notice(pol, rules.Planned(pol))
+			lines := rules.Notice(pol)
 			if got := slices.Contains(lines, writable); got != row.writable {
 				t.Errorf("%s: %q", row.policy, lines)
 			}

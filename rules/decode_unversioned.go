@@ -24,7 +24,7 @@ func (o Options) parseUnversioned(data []byte, members []member) (*Policy, error
 			r := &jsonReader{data: data[:m.end], pos: m.start}
 			switch m.key {
 			case "hidden":
-				p.Hidden, err = r.entries(m.key)
+				p.Hidden, err = r.entries(m.key, false)
 			case "required":
 				p.Required, err = r.boolean(m.key)
 			case "instanceRoot":

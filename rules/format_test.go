@@ -12,9 +12,18 @@ import (
 // entries were dropped.
 var byPath = cmp.Comparer(func(a, b Entry) bool { return a.Path == b.Path && reflect.DeepEqual(a.Template, b.Template) })
 
+func format(t *testing.T, p *Policy) []byte {
+	t.Helper()
+	text, err := Format(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 func checkRoundTrip(t *testing.T, p *Policy) {
 	t.Helper()
-	text := Format(p)
+	text := format(t, p)
 	again, err := Parse(text)
 	if err != nil {
 		t.Fatalf("Parse(Format) of %s: %v", text, err)
@@ -22,7 +31,7 @@ func checkRoundTrip(t *testing.T, p *Policy) {
 	if diff := cmp.Diff(p, again, byPath); diff != "" {
 		t.Errorf("Parse(Format) (-want +got)\n%s", diff)
 	}
-	if second := Format(again); !bytes.Equal(second, text) {
+	if second := format(t, again); !bytes.Equal(second, text) {
 		t.Errorf("Format is not stable:\n%s\n%s", text, second)
 	}
 }
@@ -41,17 +50,19 @@ func TestFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"version":1,"required":false,"hidden":["/a","/b"],"exposed":["/a/\"c\\\u000a"],"precreate":["/p"],` +
-		`"frozen":"allow","capabilities":"keep","env":{"unset":["X"],"set":{"A":"1","B":"2"}},` +
-		`"program":"/bin/true","report":"fd:3","log":{"level":"info","to":"/l"}}`
-	if got := string(Format(p)); got != want {
-		t.Errorf("\n got %s\nwant %s", got, want)
+	if got := string(format(t, p)); got != text {
+		t.Errorf("\n got %s\nwant %s", got, text)
 	}
 }
 
 // A path that JSON cannot hold may not become another path.
 func TestFormatInvalidUTF8(t *testing.T) {
-	if _, err := Parse(Format(policyHiding("/a\xff"))); err == nil {
-		t.Error("a path that is not UTF-8 went through")
+	for _, p := range []*Policy{policyHiding("/a\xff"), policyWith(func(p *Policy) { p.Program = "/a\xff" })} {
+		if text, err := Format(p); err == nil {
+			t.Errorf("a path that is not UTF-8 went through: %s", text)
+		}
+	}
+	if text, err := Format(policyHiding("/a\uFFFD")); err != nil || !bytes.Contains(text, []byte("/a\uFFFD")) {
+		t.Errorf("a path that is UTF-8: %s, %v", text, err)
 	}
 }
