@@ -21,6 +21,10 @@ func kernelFS(fstype string) bool {
 // itself.
 func KernelFS(fstype string) bool { return kernelFS(fstype) }
 
+// groupFS tells the file systems by which the processes of a control group are killed,
+// stopped and moved: without a signal, and by a user to whom one was delegated.
+func groupFS(fstype string) bool { return fstype == "cgroup" || fstype == "cgroup2" }
+
 // deviceFS tells the file systems of which every mount is the same device nodes.
 func deviceFS(fstype string) bool {
 	return fstype == "devtmpfs" || fstype == "devpts" || fstype == "mqueue" || fstype == "nsfs"
@@ -39,8 +43,8 @@ func (pl *Plan) addKernelMounts(t pathcheck.Tree, where func(point string) bool)
 		if !where(m.Point) {
 			continue
 		}
-		root := kernelFS(m.FSType) && pl.launch.EUID == 0
-		if !root && m.FSType != "devtmpfs" {
+		acts := kernelFS(m.FSType) && pl.launch.EUID == 0 || pl.noGroups && groupFS(m.FSType)
+		if !acts && m.FSType != "devtmpfs" {
 			continue
 		}
 		if pathcheck.Within("/proc", m.Point) || pathcheck.Within("/sys", m.Point) || m.Point == "/" {
@@ -97,6 +101,26 @@ func harmlessNode(t pathcheck.Tree, path string) bool {
 	loc, err := pathcheck.Resolve(t, path)
 	return err == nil && loc.Exists && loc.Path == path &&
 		loc.Info.Kind == pathcheck.CharDevice && !rawDevice(path, loc.Info)
+}
+
+// splitRoot has "/" granted entry by entry where nothing is hidden, so that /proc and
+// /sys can be readable only. It can still be listed.
+func (pl *Plan) splitRoot(t pathcheck.Tree) error {
+	root, err := t.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	id := root.Info().ID
+	pl.listable = true
+	pl.expand["/"], pl.ungranted[id], pl.ancestors[id] = id, "/", true
+	return nil
+}
+
+// readable reports whether path is one of the kernel's own files, which are for this
+// launch to read only.
+func (pl *Plan) readable(path string) bool {
+	return pl.launch.EUID == 0 && inKernel(path) || pl.noGroups && pathcheck.Within("/sys", path)
 }
 
 // inKernel reports whether path is that of the kernel's own files.

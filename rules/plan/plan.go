@@ -38,6 +38,9 @@ type Plan struct {
 	overlays []pathcheck.Mount
 	// scoped is set for scope workspace: only the roots are writable.
 	scoped bool
+	// listable is set where "/" can be listed though its entries are granted one by
+	// one, noGroups where nobody writes control groups.
+	listable, noGroups bool
 	// expand holds the directories that are granted entry by entry.
 	expand map[string]pathcheck.ID
 	// ungranted holds the inodes that no grant may land on, with their paths:
@@ -111,6 +114,7 @@ func changed(err error) error {
 func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	pl := newPlan(l)
 	l.Past.begin()
+	pl.noGroups = p.Isolate.Has(rules.IsolateSignals)
 	if pl.scoped = p.Scope == rules.ScopeWorkspace; pl.scoped {
 		if err := pl.findRoots(p, t); err != nil {
 			return nil, err
@@ -120,7 +124,7 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 		return nil, err
 	}
 	anywhere := func(string) bool { return true }
-	if len(pl.Hidden) == 0 && len(p.Exposed) == 0 {
+	if len(pl.Hidden) == 0 && len(p.Exposed) == 0 && !p.GuardKernel {
 		// Nothing has to be taken out of "/". It has of a writable root when
 		// the kernel can be written there.
 		anywhere = func(point string) bool { return pl.rootAccess(point) != 0 }
@@ -133,6 +137,11 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	}
 	if err := pl.addKernelMounts(t, anywhere); err != nil {
 		return nil, err
+	}
+	if p.GuardKernel && !pl.scoped && len(pl.Hidden)+len(p.Exposed) == 0 {
+		if err := pl.splitRoot(t); err != nil {
+			return nil, err
+		}
 	}
 	if len(pl.Hidden)+len(pl.kernelMounts)+len(p.Exposed) == 0 {
 		return pl, nil

@@ -182,6 +182,8 @@ func (f *rootFinder) access(loc pathcheck.Location) (a Access, why string, err e
 	switch {
 	case f.launch.EUID == 0 && (pathcheck.Within("/proc", loc.Path) || pathcheck.Within("/sys", loc.Path) || kernelFS(by.FSType)):
 		return 0, "acts on the kernel itself, and root never writes it", nil
+	case f.policy.Isolate.Has(rules.IsolateSignals) && (pathcheck.Within("/sys", loc.Path) || groupFS(by.FSType)):
+		return 0, "is or holds control groups, by which processes outside are stopped", nil
 	case loc.Path == "/proc":
 		return ReadOnly | WriteFile | Truncate, "", nil
 	case pathcheck.Within("/proc", loc.Path):
@@ -229,10 +231,19 @@ var devices = []deviceRoot{
 	{"/dev/zero", pathcheck.CharDevice, ReadFile | WriteFile},
 	{"/dev/full", pathcheck.CharDevice, ReadFile | WriteFile},
 	{"/dev/tty", pathcheck.CharDevice, device},
+	{console, pathcheck.CharDevice, device},
 	{"/dev/ptmx", pathcheck.CharDevice, device},
 	{"/dev/pts", pathcheck.Directory, device | ReadDir},
 	{"/dev/shm", pathcheck.Directory, Full},
 }
+
+// console is where the launch's terminal stands that has lost its name in /dev/pts,
+// and else no place that a program needs.
+const console = "/dev/console"
+
+// isTerminal reports whether a device is one end of a pseudo terminal
+// (Documentation/admin-guide/devices.txt).
+func isTerminal(info pathcheck.Info) bool { return info.Major >= 136 && info.Major <= 143 }
 
 // deviceRoots finds the devices. No link is followed: each stands where it
 // belongs, or is left out.
@@ -244,6 +255,9 @@ func (f *rootFinder) deviceRoots() []Root {
 	for _, d := range devices {
 		loc, err := f.resolve(d.path)
 		if err != nil || !loc.Exists || len(loc.Links) > 0 || loc.Info.Kind != d.kind || rawDevice(d.path, loc.Info) {
+			continue
+		}
+		if d.path == console && !isTerminal(loc.Info) {
 			continue
 		}
 		f.devices = append(f.devices, Root{Key: "scope", Path: loc.Path, Info: loc.Info, Access: d.access})

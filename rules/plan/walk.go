@@ -43,7 +43,15 @@ func (pl *Plan) Walk(t pathcheck.Tree, sink Sink) (Tally, error) {
 	}
 	slices.Sort(w.queue)
 	if len(w.queue) == 0 {
-		if err := w.grantAll(); err != nil {
+		access := Full | IoctlDev
+		if w.scoped {
+			access = unwritable
+		}
+		if err := w.grantTop(access); err != nil {
+			return w.Tally, err
+		}
+	} else if w.listable {
+		if err := w.grantTop(ReadOnly); err != nil {
 			return w.Tally, err
 		}
 	}
@@ -83,17 +91,13 @@ type walk struct {
 	moved map[string]string
 }
 
-// grantAll grants "/" as a whole.
-func (w *walk) grantAll() error {
+// grantTop grants "/" as a whole.
+func (w *walk) grantTop(access Access) error {
 	root, err := w.tree.Root()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	access := Full | IoctlDev
-	if w.scoped {
-		access = unwritable
-	}
 	return w.grant(Grant{Path: "/", Access: access}, root)
 }
 
@@ -184,7 +188,7 @@ func (w *walk) grantEntry(dir pathcheck.Node, dirPath, name string) error {
 	if _, ok := w.ungranted[id]; ok {
 		return nil
 	}
-	if path == "/dev" && node.Info().Kind == pathcheck.Directory {
+	if path == "/dev" && !w.listable && node.Info().Kind == pathcheck.Directory {
 		return fmt.Errorf("/dev: %w", pathcheck.ErrChanged) // it was none before
 	}
 	access, split, err := w.access(path, node)
@@ -224,7 +228,7 @@ func (w *walk) grantExposed(x Exposed) error {
 		return fmt.Errorf("%s: %w", x.Key, pathcheck.ErrChanged)
 	}
 	access := Full
-	if by, ok := w.mounts.Of(x.Path); w.launch.EUID == 0 && (ok && kernelFS(by.FSType) || inKernel(x.Path)) {
+	if by, ok := w.mounts.Of(x.Path); w.readable(x.Path) || ok && (w.launch.EUID == 0 && kernelFS(by.FSType) || w.noGroups && groupFS(by.FSType)) {
 		access = ReadOnly
 	}
 	switch node.Info().Kind {
@@ -254,7 +258,7 @@ func (w *walk) grant(g Grant, n pathcheck.Node) error {
 // base returns what is granted on entries at path, ioctl on devices included.
 func (pl *Plan) base(path string) Access {
 	switch {
-	case pl.launch.EUID == 0 && inKernel(path):
+	case pl.readable(path):
 		return ReadOnly // a writable core_pattern starts programs outside the domain
 	case pl.scoped:
 		return unwritable | pl.rootAccess(path)
@@ -276,6 +280,9 @@ func (w *walk) access(path string, n pathcheck.Node) (access Access, split bool,
 		}
 		return w.base(path) & device, false, nil
 	case pathcheck.Directory:
+		if path == "/dev" && w.listable {
+			return w.base(path), false, nil
+		}
 		if !pathcheck.Beneath("/dev", path) {
 			return w.base(path) &^ IoctlDev, false, nil
 		}
