@@ -33,9 +33,10 @@ type Descriptor struct {
 func CloseDescriptors(fds []int, p *rules.Policy, pl *plan.Plan, n *Namespace) ([]Descriptor, error) {
 	var out []Descriptor
 	for _, fd := range fds {
+		around := n.leadsOut(fd)
 		why, text := reasonToClose(fd, p, pl, n.Kernel)
-		if why == "" && n.entered {
-			why = n.leadsOut(fd, text)
+		if why == "" {
+			why = around
 		}
 		d := Descriptor{FD: fd, LeadsTo: text, Why: why, Closed: fd > 2}
 		if why == "" {

@@ -200,7 +200,7 @@ func (n *Namespace) protect(paths []string, unable error) {
 
 // Sealed is ReadOnly as far as the program cannot undo it.
 func (n *Namespace) Sealed() []string {
-	if n == nil || n.policy.Capabilities == rules.CapabilitiesKeep {
+	if n == nil || n.policy == nil || n.policy.Capabilities == rules.CapabilitiesKeep {
 		return nil
 	}
 	return n.ReadOnly

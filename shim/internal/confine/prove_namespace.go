@@ -21,8 +21,13 @@ func (n *Namespace) Prove() error {
 	}
 	if n.Kernel.KernelFiles.By != "" {
 		for _, path := range []string{"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper"} {
-			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-			if err := denied(fd, err, "can be written", unix.EROFS, unix.EACCES, unix.EPERM, unix.ENOENT, unix.ENOTDIR); err != nil {
+			var st unix.Stat_t
+			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+			if err == nil && unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+				unix.Close(fd)
+				continue // a container's mask, such as /dev/null
+			}
+			if err := denied(fd, err, "can be written", unix.EROFS, unix.EACCES, unix.EPERM, unix.ENOENT, unix.ENOTDIR, unix.ENXIO); err != nil {
 				return fmt.Errorf("%q: %w", path, err)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 // terminals mounts a devpts of the launch's own: new terminals are made in it, and those
 // of others have no name. The terminal that the launch stands on gets the name
-// /dev/console, where ttyname(3) finds it; its old name is gone.
+// /dev/console; its old name is gone.
 func (n *Namespace) terminals(table pathcheck.Mounts) error {
 	index := table.Index()
 	old, ok := index.Of("/dev/pts")
@@ -48,12 +48,33 @@ func (n *Namespace) terminals(table pathcheck.Mounts) error {
 		}
 		return err
 	}
-	var console unix.Stat_t
-	if own >= 0 && unix.Lstat("/dev/console", &console) == nil && console.Mode&unix.S_IFMT == unix.S_IFCHR {
-		// Where that fails the terminal has no name, and works.
-		_ = attach(own, "/dev/console")
-	}
+	var st unix.Stat_t
+	if own >= 0 && unix.Lstat(console, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && attach(own, console) == nil {
+		rename()
+	} // else the terminal has no name, and works
 	return nil
+}
+
+const console = "/dev/console"
+
+// rename opens what of descriptors 0 to 2 is the terminal that stands at console there:
+// by the name under /proc/self/fd, ttyname(3) finds it.
+func rename() {
+	var named, st unix.Stat_t
+	if unix.Lstat(console, &named) != nil {
+		return
+	}
+	for fd := range 3 {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+		if err != nil || unix.Fstat(fd, &st) != nil || idOf(&st) != idOf(&named) {
+			continue
+		}
+		const kept = unix.O_ACCMODE | unix.O_APPEND | unix.O_NONBLOCK
+		if fresh, err := unix.Open(console, flags&kept|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
+			_ = unix.Dup3(fresh, fd, 0)
+			unix.Close(fresh)
+		}
+	}
 }
 
 // ownTerminal returns a detached mount of the terminal on descriptor 0, 1 or 2, and its

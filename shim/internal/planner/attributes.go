@@ -21,14 +21,10 @@ func (g *guard) attributes(s *asset) (gaps []rules.Gap) {
 	}
 	const can = "the program can change the mode, owner, ACL and extended attributes of "
 	directory := s.loc.Info.Kind == pathcheck.Directory
-	// Root passes a directory without the search permission.
-	if directory && g.euid == 0 && len(g.ReadOnly) > 0 {
-		return nil
-	}
 	if other := g.otherName(s); g.owns(s.loc.Info) && (other != "" || !g.sealed(s.loc.Path)) {
 		gap(s.loc.Path, can+s.what+other)
 	}
-	if directory || g.euid == 0 {
+	if directory || g.euid == 0 { // root passes a directory without the search permission
 		return gaps
 	}
 	for path := pathcheck.Parent(s.loc.Path); path != "/"; path = pathcheck.Parent(path) {

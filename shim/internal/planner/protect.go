@@ -88,7 +88,10 @@ func (g *guard) assets() []asset {
 	me, rest := g.named()
 	if me != "" {
 		add("the shim", me, false)
-		add("the directory of the shim", pathcheck.Parent(me), false)
+		// A name that is a mount point is not replaced in it, nor is it taken away from root.
+		if loc := g.resolve(me); g.euid != 0 || !g.sealed(loc.Path) {
+			add("the directory of the shim", pathcheck.Parent(me), false)
+		}
 	}
 	for i, what := range []string{"the real program", "the policy file", "the profile"} {
 		add(what, rest[i], false)

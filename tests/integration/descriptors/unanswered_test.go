@@ -54,6 +54,7 @@ func unsearchable(t *testing.T, f *os.File) *os.File {
 func TestDirectoryUnanswered(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	const hidden, unknown = "leads to the hidden path", "cannot be examined"
+	const outer = "stands where it cannot be told"
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := place(t, u)
 		at := func(name string) string { return filepath.Join(dir, name) }
@@ -99,6 +100,8 @@ func TestDirectoryUnanswered(t *testing.T) {
 		}
 		if u != launch.Root {
 			rows[4].want = unknown // its path is too long, and it may not be searched
+		} else if launch.Mounts.Here() {
+			rows[1].want = outer // it cannot be opened anew by its path
 		}
 		for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO, unix.ESTALE} {
 			rows = append(rows, row{"deep, " + errno.Error(), deep, errno, unknown}, row{"beside, " + errno.Error(), shallow, errno, unknown})
@@ -123,7 +126,7 @@ func TestWithoutProcAboveTheLimit(t *testing.T) {
 		c := launch.Cmd{
 			Path: launch.Look(t, "bash"), Args: []string{
 				"bash", "-c", `mount --make-rprivate / && mount -t tmpfs none /proc || exit 9
-for n in ` + numbers + `; do eval "exec $n<\"\$3/secret\""; done; exec 70<"$3/work"
+for n in ` + numbers + `; do eval "exec $n<\"\$3/secret\""; done; exec 70</dev/null
 ulimit -n 40; export SANDBOX_EXEC_SHIM_POLICY="$0"
 exec "$1" -c "$2" sh ` + numbers + ` 70`, policy, bash, asks, dir,
 			},

@@ -290,6 +290,10 @@ func check(t *testing.T, r report.Report, column int) {
 	}[column]
 	got := map[string]bool{}
 	for _, e := range r.Enforced {
+		switch e.What {
+		case "control-groups", "kernel-files", "other-terminals":
+			continue // what holds these depends on the mounts: see package nextlaunch
+		}
 		got[e.What+"/"+e.By] = true
 	}
 	for _, e := range strings.Fields(want) {

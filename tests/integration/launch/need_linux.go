@@ -40,6 +40,9 @@ var (
 	}}
 )
 
+// Here reports whether the machine has the feature.
+func (f Feature) Here() bool { return f.check() == nil }
+
 // Program is the feature of having a program on PATH.
 func Program(name string) Feature {
 	return Feature{"the program " + name, func() error { _, err := exec.LookPath(name); return err }}
