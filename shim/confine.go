@@ -17,7 +17,10 @@ func (l *launch) confine() error {
 
 	// Ask the kernel; the namespace comes before anything else looks at mounts.
 	l.step.is("entering namespaces")
-	l.namespace = confine.EnterNamespace(p, confine.AskKernel(), planner.Protected(l.input()))
+	var err error
+	if l.namespace, err = confine.EnterNamespace(p, confine.AskKernel(), l.protected); err != nil {
+		return fail("namespace", err)
+	}
 	kernel := l.namespace.Kernel
 	l.kernel = &kernel
 	l.request = l.request.guarding(l.namespace.Guard)
@@ -69,7 +72,7 @@ func (l *launch) confine() error {
 	if err := l.domain.Prove(l.plan, l.program.Path); err != nil {
 		return fail(confine.Doubt(err), err)
 	}
-	if err := l.namespace.Prove(); err != nil {
+	if err := l.namespace.Prove(l.domain.InForce()); err != nil {
 		return fail(confine.Doubt(err), err)
 	}
 	return l.stopFor(l.gaps(), "")

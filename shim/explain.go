@@ -51,7 +51,7 @@ func Explain(p *rules.Policy, source load.Source, program string, c *Call) (*Exp
 	p = l.request.Policy
 	l.namespace = &confine.Namespace{Kernel: confine.AskKernel()}
 	if p.Confines() {
-		l.namespace = confine.ForeseeNamespace(p, l.namespace.Kernel, planner.Protected(l.input()))
+		l.namespace = confine.ForeseeNamespace(p, l.namespace.Kernel, l.protected)
 	}
 	kernel := l.namespace.Kernel
 	l.kernel = &kernel

@@ -83,6 +83,9 @@ func (l *launch) input() planner.Input {
 	}
 }
 
+// protected is what mounts of this launch are to protect.
+func (l *launch) protected() []string { return planner.Protected(l.input()) }
+
 // guarding is the request with a ruleset over files, for what no mount closes.
 func (r *request) guarding(guard bool) *request {
 	if !guard {

@@ -39,6 +39,7 @@ func (n *Namespace) ipc(table pathcheck.Mounts) error {
 		if err := mountFresh("tmpfs", "/dev/shm", shm, "size", "nr_blocks", "nr_inodes", "mode", "uid", "gid", "huge"); err != nil {
 			return err
 		}
+		n.covered = append(n.covered, "/dev/shm")
 	}
 	for _, m := range table {
 		if m.FSType == "mqueue" && index.Reaches(m) {
@@ -59,7 +60,7 @@ func mountFresh(fstype, at string, like pathcheck.Mount, keep ...string) error {
 	if err := attach(fd, at); err != nil {
 		return fmt.Errorf("mount on %q: %w", at, err)
 	}
-	return within(at)
+	return nil
 }
 
 // newMount makes a detached mount of a new file system, with those of the options of

@@ -3,6 +3,7 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +30,8 @@ type Namespace struct {
 	dry bool
 	// entered is set once mounts are this launch's own.
 	entered bool
+	// covered are the paths on which it has mounted.
+	covered []string
 	was     outside
 }
 
@@ -42,25 +45,27 @@ type outside struct {
 var errNoAdmin = errors.New("it needs CAP_SYS_ADMIN")
 
 // EnterNamespace puts the calling thread into namespaces of its own, as far as p asks for
-// what only they give. protected are the paths of [planner.Protected]. It comes before
+// what only they give. protected gives the paths of [planner.Protected]. It comes before
 // everything that looks at mounts: what is mounted outside later still arrives inside,
 // nothing inside gets out.
-func EnterNamespace(p *rules.Policy, k rules.Kernel, protected []string) *Namespace {
+//
+// An error says that this thread stands where its namespace does not reach: nothing may
+// be started.
+func EnterNamespace(p *rules.Policy, k rules.Kernel, protected func() []string) (*Namespace, error) {
 	n := &Namespace{Kernel: k, policy: p}
-	n.enter(protected)
-	return n
+	return n, n.enter(protected)
 }
 
 // ForeseeNamespace is EnterNamespace as far as it is known without doing it.
-func ForeseeNamespace(p *rules.Policy, k rules.Kernel, protected []string) *Namespace {
+func ForeseeNamespace(p *rules.Policy, k rules.Kernel, protected func() []string) *Namespace {
 	n := &Namespace{Kernel: k, policy: p, dry: true}
-	n.enter(protected)
+	_ = n.enter(protected) // it goes nowhere
 	return n
 }
 
 // enter is the order of the namespace. Each step that fails leaves what it was to
 // replace, and its promise unkept.
-func (n *Namespace) enter(protected []string) {
+func (n *Namespace) enter(protected func() []string) error {
 	p := n.policy
 	root := planner.Power() == 0
 	c, err := readCapabilities()
@@ -71,18 +76,22 @@ func (n *Namespace) enter(protected []string) {
 
 	// A ruleset that splits "/" grants /proc and /sys for reading.
 	byRuleset := n.Kernel.ABI > 0 && (len(p.Hidden) > 0 || p.Scope == rules.ScopeWorkspace)
-	mounts := root && !byRuleset
-	if err == nil && (mounts || len(protected) > 0 || p.Isolate&(rules.IsolateProc|rules.IsolateTTY|rules.IsolateIPC) != 0) {
+	tabled := root && !byRuleset || p.Isolate&(rules.IsolateProc|rules.IsolateTTY|rules.IsolateIPC) != 0
+	var paths []string
+	if err == nil {
+		paths = protected()
+	}
+	if err == nil && (tabled || len(paths) > 0) {
 		err = n.own()
 	}
 	var table pathcheck.Mounts
-	if err == nil {
+	if err == nil && tabled {
 		table, err = planner.MountTable()
 	}
 	// The private /proc first: what is made read-only stands on it.
 	n.proc(table, err)
 	n.kernelFiles(table, root, byRuleset, err)
-	n.protect(protected, err)
+	n.protect(paths, err)
 	n.Kernel.Terminals = n.step(rules.IsolateTTY, rules.ByMountNamespace, err, func() error { return n.terminals(table) })
 	n.Kernel.IPC = n.step(rules.IsolateIPC, rules.ByIPCNamespace, err, func() error { return n.ipc(table) })
 	if p.Capabilities == rules.CapabilitiesKeep && n.entered {
@@ -91,6 +100,23 @@ func (n *Namespace) enter(protected []string) {
 			Why: "CAP_SYS_ADMIN is kept, with which the program can undo the read-only mounts of its namespace",
 		})
 	}
+	return n.comeBack()
+}
+
+// comeBack goes to the current directory by its path, where that has been mounted over:
+// it would be the way to what is beneath.
+func (n *Namespace) comeBack() error {
+	if len(n.covered) == 0 {
+		return nil
+	}
+	dir, err := unix.Getwd()
+	if err != nil || !slices.ContainsFunc(n.covered, func(point string) bool { return pathcheck.Within(point, dir) }) {
+		return nil // a directory without a path is none of a place that has one
+	}
+	if err := unix.Chdir(dir); err != nil {
+		return fmt.Errorf("go to the current directory again: %w", err)
+	}
+	return nil
 }
 
 // own makes the mount namespace.
@@ -170,7 +196,7 @@ func (n *Namespace) kernelFiles(table pathcheck.Mounts, root, byRuleset bool, un
 			set(rules.Closure{By: rules.ByMountNamespace})
 			return
 		}
-		if unable = closeKernelFiles(table); unable == nil {
+		if unable = n.closeKernelFiles(table); unable == nil {
 			set(rules.Closure{By: rules.ByMountNamespace})
 			return
 		}
@@ -192,7 +218,7 @@ func (n *Namespace) kernelFiles(table pathcheck.Mounts, root, byRuleset bool, un
 // protect mounts what the next launch rests on read-only.
 func (n *Namespace) protect(paths []string, unable error) {
 	for _, path := range paths {
-		if unable == nil && (n.dry || bindReadOnly(path) == nil) {
+		if unable == nil && (n.dry || n.bindReadOnly(path) == nil) {
 			n.ReadOnly = append(n.ReadOnly, path)
 		}
 	}

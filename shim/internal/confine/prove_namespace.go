@@ -12,14 +12,14 @@ import (
 
 // Prove tries what the namespace says, after the domain was entered: what is mounted
 // read-only must take no change, the files of the kernel no writer, terminals and shared
-// memory of others must be out of reach.
-func (n *Namespace) Prove() error {
+// memory of others must be out of reach. k is what is in force.
+func (n *Namespace) Prove(k rules.Kernel) error {
 	for _, path := range n.ReadOnly {
 		if err := mustNotChange(path); err != nil {
 			return fmt.Errorf("%q: %w", path, err)
 		}
 	}
-	if n.Kernel.KernelFiles.By != "" {
+	if k.KernelFiles.By != "" {
 		for _, path := range []string{"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper"} {
 			var st unix.Stat_t
 			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
@@ -32,13 +32,13 @@ func (n *Namespace) Prove() error {
 			}
 		}
 	}
-	if n.was.terminal != "" && n.Kernel.Terminals.By != "" {
+	if n.was.terminal != "" && k.Terminals.By != "" {
 		fd, err := unix.Open(n.was.terminal, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 		if err := denied(fd, err, "the terminal can be opened", unix.ENOENT, unix.ENXIO, unix.EIO, unix.EACCES); err != nil {
 			return fmt.Errorf("%q: %w", n.was.terminal, err)
 		}
 	}
-	if n.Kernel.IPC.By == rules.ByIPCNamespace {
+	if k.IPC.By == rules.ByIPCNamespace {
 		return n.proveIPC()
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // bindReadOnly mounts what stands at path on itself, with all that is mounted beneath,
 // and read-only: its name can then be neither renamed nor removed (EBUSY), and nothing
 // of it changed (EROFS). A symbolic link is not followed.
-func bindReadOnly(path string) error {
+func (n *Namespace) bindReadOnly(path string) error {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path,
 		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
@@ -29,7 +29,8 @@ func bindReadOnly(path string) error {
 	if err := attach(fd, path); err != nil {
 		return fmt.Errorf("mount on %q: %w", path, err)
 	}
-	return within(path)
+	n.covered = append(n.covered, path)
+	return nil
 }
 
 // setReadOnly takes writing from a mount of this namespace. What is mounted on it
@@ -38,16 +39,23 @@ func setReadOnly(dirfd int, path string, flags uint) error {
 	return unix.MountSetattr(dirfd, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY, Propagation: unix.MS_PRIVATE})
 }
 
-// procFiles are the entries of a proc file system that act on the kernel. The others
-// are read-only in themselves, or belong to one process.
-var procFiles = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi"}
+// procFiles are the entries of a proc file system by which the kernel starts programs,
+// stops, or reaches memory and files of others.
+var procFiles = []string{"sys", "sysrq-trigger", "bus", "fs"}
 
 // closeKernelFiles makes every reachable file that acts on the kernel read-only in this
 // mount namespace. A process's own directory of /proc stays writable.
-func closeKernelFiles(table pathcheck.Mounts) error {
-	index := table.Index()
+func (n *Namespace) closeKernelFiles(table pathcheck.Mounts) error {
+	index, sys := table.Index(), false
 	for _, m := range table {
-		if !actsOnKernel(m.FSType) || isReadOnly(m) || !index.Reaches(m) {
+		if !actsOnKernel(m.FSType) || isReadOnly(m) || !index.Reaches(m) || sys && pathcheck.Beneath("/sys", m.Point) {
+			continue
+		}
+		if m.Point == "/sys" { // with all that is mounted there
+			if err := setReadOnly(unix.AT_FDCWD, m.Point, unix.AT_RECURSIVE); err != nil {
+				return fmt.Errorf("make /sys read-only: %w", err)
+			}
+			sys = true
 			continue
 		}
 		if !wholeProc(m) {
@@ -61,7 +69,7 @@ func closeKernelFiles(table pathcheck.Mounts) error {
 			if by, ok := index.Of(path); ok && by.ID != m.ID && isReadOnly(by) {
 				continue
 			}
-			if err := bindReadOnly(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := n.bindReadOnly(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -105,17 +113,4 @@ func wholeProc(m pathcheck.Mount) bool { return m.FSType == "proc" && m.Root == 
 func isReadOnly(m pathcheck.Mount) bool {
 	has := func(options string) bool { return slices.Contains(strings.Split(options, ","), "ro") }
 	return has(m.Options) || has(m.Super)
-}
-
-// within goes to the current directory by its path, where that has just been mounted
-// over: it would be the way to what is beneath.
-func within(path string) error {
-	dir, err := unix.Getwd()
-	if err != nil || !pathcheck.Within(path, dir) {
-		return nil // a directory without a path is none of a place that has one
-	}
-	if err := unix.Chdir(dir); err != nil {
-		return fmt.Errorf("go to the current directory again: %w", err)
-	}
-	return nil
 }

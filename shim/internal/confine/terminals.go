@@ -42,12 +42,13 @@ func (n *Namespace) terminals(table pathcheck.Mounts) error {
 	if err := attach(fresh, "/dev/pts"); err != nil {
 		return fmt.Errorf("mount on /dev/pts: %w", err)
 	}
-	if err := errors.Join(within("/dev/pts"), tryTerminal()); err != nil {
+	if err := tryTerminal(); err != nil {
 		if undo := unix.Unmount("/dev/pts", unix.MNT_DETACH); undo != nil {
 			return fmt.Errorf("%w, and the old /dev/pts is covered: %w", err, undo)
 		}
 		return err
 	}
+	n.covered = append(n.covered, "/dev/pts")
 	var st unix.Stat_t
 	if own >= 0 && unix.Lstat(console, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && attach(own, console) == nil {
 		rename()

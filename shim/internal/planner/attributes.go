@@ -51,7 +51,7 @@ func (g *guard) otherName(s *asset) string {
 	if !g.sealed(s.loc.Path) {
 		return ""
 	}
-	for _, path := range g.mounts.Others(s.loc.Path) {
+	for _, path := range g.mounts.Index().Others(s.loc.Path) {
 		return ", by the mount at " + strconv.Quote(path)
 	}
 	if s.loc.Info.Kind == pathcheck.Regular && s.loc.Info.Links > 1 {

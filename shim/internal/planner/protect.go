@@ -26,7 +26,7 @@ type asset struct {
 // protect finds what of the next launch the program could change. A launch of scope
 // workspace is refused for it; in other scopes it is a limit.
 func (in *Input) protect(pl *plan.Plan, mounts pathcheck.Mounts, tree pathcheck.Tree) ([]rules.Gap, error) {
-	g := &guard{Input: in, pl: pl, tree: tree, mounts: mounts.Index(), euid: Power()}
+	g := &guard{Input: in, pl: pl, tree: tree, mounts: mounts, euid: Power()}
 	all := g.assets()
 	var gaps []rules.Gap
 	for i := range all {
@@ -49,7 +49,7 @@ type guard struct {
 	*Input
 	pl     *plan.Plan
 	tree   pathcheck.Tree
-	mounts *pathcheck.MountIndex
+	mounts pathcheck.Mounts
 	euid   int // 0 as well where capabilities are held
 	// err is the first question that got no answer. What the others say is then
 	// not enough.

@@ -195,6 +195,17 @@ func TestPrecreate(t *testing.T) {
 	})
 }
 
+// named is the path of a program, its last component as PATH finds it.
+func named(t *testing.T, name string) string {
+	t.Helper()
+	path := launch.Look(t, name)
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, filepath.Base(path))
+}
+
 // A launch that could change what the next one rests on says so.
 func TestSelfProtection(t *testing.T) {
 	launch.Need(t, launch.Landlock)
@@ -214,18 +225,25 @@ func TestSelfProtection(t *testing.T) {
 				}
 			}
 			slices.Sort(paths)
-			return paths
+			return slices.Compact(paths)
 		}
+		// Where the launch has mounts of its own, they protect all but the directories
+		// above: see package nextlaunch.
+		mounts := u.UID == 0 && launch.Mounts.Here()
 		sh := launch.Look(t, "sh")
 		if real, err := filepath.EvalSymlinks(sh); err == nil {
 			sh = real
 		}
 		// The shim of whoever runs the tests, root's program, the user's report.
 		want := []string{p.report}
-		if u.UID == os.Geteuid() { // who runs the tests has installed the shim
+		if u.UID == os.Geteuid() && !mounts { // who runs the tests has installed the shim
 			want = append(want, p.bin, p.shim)
 		}
-		if u.UID == 0 {
+		switch {
+		case mounts:
+			sh = named(t, "sh")
+			fallthrough
+		case u.UID == 0:
 			want = append(want, sh)
 		}
 		slices.Sort(want)
@@ -239,13 +257,20 @@ func TestSelfProtection(t *testing.T) {
 		file := u.Write(t, filepath.Join(p.work, "policy"), fmt.Sprintf(`{"version":1,"hidden":[%q],"report":%q}`, p.hidden, p.report), 0o600)
 		c := p.mark("@" + file)
 		c.Path = shim
-		want = []string{mine, shim, file, p.report}
-		if u.UID == 0 {
-			want = append(want, sh)
+		switch {
+		case mounts:
+			want = []string{sh, p.report}
+		case u.UID == 0:
+			want = []string{mine, shim, file, p.report, sh}
+		default:
+			want = []string{mine, shim, file, p.report, p.work} // whose search permission is the user's
 		}
 		slices.Sort(want)
 		if got := protected(c); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+		if mounts {
+			return
 		}
 		// And it is true: what is named can be written.
 		c = p.sh(`for f in "$@"; do [ -d "$f" ] && { : >"$f/x" && rm "$f/x"; } || : >>"$f"; done; : >"$2"`, "@"+file)
