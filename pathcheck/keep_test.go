@@ -192,6 +192,53 @@ func TestKeepGivesBack(t *testing.T) {
 	k.Release()
 }
 
+// A failing tree gives an error for "/bad".
+type failing struct {
+	pathcheck.Tree
+	err error
+}
+
+type failingNode struct {
+	pathcheck.Node
+	err error
+}
+
+func (f failing) Root() (pathcheck.Node, error) {
+	n, err := f.Tree.Root()
+	return failingNode{n, f.err}, err
+}
+
+func (n failingNode) Open(name string) (pathcheck.Node, error) {
+	if name == "bad" {
+		return nil, fmt.Errorf("open %q: %w", name, n.err)
+	}
+	return n.Node.Open(name)
+}
+
+// A lookup that failed for want of a descriptor or of memory is not forgotten,
+// whatever its caller made of it.
+func TestKeepErr(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EACCES, syscall.ENOENT, syscall.ENOTCONN} {
+		exhausted := errno == syscall.EMFILE || errno == syscall.ENFILE || errno == syscall.ENOMEM
+		for name, look := range map[string]func(pathcheck.Tree){
+			"resolve": func(k pathcheck.Tree) { _, _ = pathcheck.Resolve(k, "/bad/x") },
+			"lookup":  func(k pathcheck.Tree) { _, _ = pathcheck.Lookup(k, "/bad") },
+		} {
+			k := pathcheck.Keep(failing{pathtest.New("/good/f"), errno})
+			mustResolve(t, k, "/good/f")
+			if err := k.Err(); err != nil {
+				t.Errorf("before: %v", err)
+			}
+			look(k)
+			mustResolve(t, k, "/good/f")
+			if err := k.Err(); errors.Is(err, errno) != exhausted || (err == nil) == exhausted {
+				t.Errorf("%s, %v: the tree says %v", name, errno, err)
+			}
+			k.Release()
+		}
+	}
+}
+
 func mustResolve(t *testing.T, tree pathcheck.Tree, path string) pathcheck.Location {
 	t.Helper()
 	loc, err := pathcheck.Resolve(tree, path)

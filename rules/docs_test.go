@@ -84,7 +84,7 @@ func checkFence(f fence) error {
 		}
 		return checkOpens(p)
 	case "json profile":
-		_, err := ParseProfile("page", []byte(f.body))
+		_, err := parseProfile("page", []byte(f.body))
 		return err
 	case "json invalid":
 		if _, err := Parse([]byte(f.body)); err == nil {

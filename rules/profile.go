@@ -74,7 +74,7 @@ func (o Options) Profile(name string) (*Profile, error) {
 			return nil, err
 		}
 		if text != nil {
-			p, err := ParseProfile(name, text)
+			p, err := parseProfile(name, text)
 			if err != nil {
 				return nil, err
 			}
@@ -84,15 +84,15 @@ func (o Options) Profile(name string) (*Profile, error) {
 	}
 	for _, p := range builtinProfiles {
 		if p.name == name {
-			return ParseProfile(name, []byte(*p.text))
+			return parseProfile(name, []byte(*p.text))
 		}
 	}
 	return nil, &Error{Key: "profile", Msg: "neither built in nor in the profile directory"}
 }
 
-// ParseProfile reads what a profile has besides the keys of a policy, and checks
+// parseProfile reads what a profile has besides the keys of a policy, and checks
 // the rest for its syntax. The error is an [*Error].
-func ParseProfile(name string, text []byte) (*Profile, error) {
+func parseProfile(name string, text []byte) (*Profile, error) {
 	p := &Profile{Name: name, Text: text}
 	if len(text) > MaxText {
 		return nil, &Error{Key: "profile", Msg: "larger than 1 MiB"}

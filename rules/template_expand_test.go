@@ -3,6 +3,7 @@ package rules_test
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -240,5 +241,30 @@ func checkExpanded(t *testing.T, e rules.Entry) {
 		if name == ".." || len(name) > 255 {
 			t.Errorf("%s: %q is no clean path", e.Key, e.Path)
 		}
+	}
+}
+
+// TestExpandUntrusted: whose values chose a place. For a hidden path any of its
+// values counts, for the others the directory beneath which it must lie.
+func TestExpandUntrusted(t *testing.T) {
+	p := parse(t, `{"version":1,"root":"/i",
+		"hidden":[{"path":"${root}/s"},{"path":"${env:X}"},{"path":"/h/${arg:--id|name}"},{"path":"${cwd}/t"}],
+		"exposed":[{"path":"/i/s/${arg:--id}","beneath":"/i/s"},{"path":"${env:X}/own","beneath":"${env:X}"}],
+		"precreate":[{"path":"${root}/made"},{"path":"${root}/s/${arg:--id|name}","beneath":"${root}/s"},{"path":"${env:X}/c","beneath":"${env:X}"}]}`)
+	got, _, err := p.Expand(runner("--id", "own"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	untrusted := map[string]bool{}
+	for _, e := range slices.Concat(got.Hidden, got.Exposed, got.Precreate) {
+		untrusted[e.Key] = e.Derived.Untrusted
+	}
+	want := map[string]bool{
+		"hidden[0]": false, "hidden[1]": true, "hidden[2]": true, "hidden[3]": true,
+		"exposed[0]": false, "exposed[1]": true,
+		"precreate[0]": false, "precreate[1]": false, "precreate[2]": true,
+	}
+	if diff := cmp.Diff(want, untrusted); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -4,7 +4,6 @@ package shim
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"strings"
 
@@ -25,15 +24,15 @@ func (l *launch) checkCommand() (commandResult, error) {
 	if !l.request.Policy.ChecksCommand() {
 		return commandResult{}, nil
 	}
-	shell, text, err := shellCommand(l.program.Name, pathcheck.Absolute(planner.Cwd(), l.program.Path), l.call.Argv)
+	text, ok, err := shellCommand(l.program.Name, pathcheck.Absolute(planner.Cwd(), l.program.Path), l.call.Argv)
 	switch {
 	case err != nil:
 		return commandResult{}, fail("command", err)
-	case shell == "":
+	case !ok:
 		return commandResult{unseen: "the program is no shell that was given a command string"}, nil
 	}
 	var lost error
-	result, err := command.Check(text, l.commandOptions(shell, &lost))
+	result, err := command.Check(text, l.commandOptions(&lost))
 	switch {
 	case lost != nil:
 		return commandResult{}, fail("command", lost)
@@ -47,13 +46,13 @@ func (l *launch) checkCommand() (commandResult, error) {
 	return out, nil
 }
 
-// shellCommand returns the command string of a target that is a shell, and the
-// name of the shell that will read it, "" if it is none. The name by which the
-// program was called may be sh where the file is that of another shell.
-func shellCommand(name, at string, argv []string) (shell, text string, err error) {
+// shellCommand returns the command string of a target that is a shell; ok is false
+// if it is none. The name by which the program was called may be sh where the file
+// is that of another shell.
+func shellCommand(name, at string, argv []string) (text string, ok bool, err error) {
 	loc, err := pathcheck.Resolve(pathcheck.OS{}, at)
 	if err != nil {
-		return "", "", fmt.Errorf("%q: %w", at, err)
+		return "", false, fmt.Errorf("%q: %w", at, err)
 	}
 	file := path.Base(loc.Path)
 	names := []string{file, name, path.Base(at)}
@@ -61,11 +60,11 @@ func shellCommand(name, at string, argv []string) (shell, text string, err error
 		names = []string{applet(argv)}
 	}
 	for _, name := range names {
-		if text, ok := command.ShellCommand(argv, name); ok {
-			return name, text, nil
+		if i, ok := command.ShellCommand(argv, name); ok {
+			return argv[i], true, nil
 		}
 	}
-	return "", "", nil
+	return "", false, nil
 }
 
 // applet returns the name under which busybox finds its shell in argv. Its sh
@@ -86,14 +85,11 @@ func applet(argv []string) string {
 
 // commandOptions notes in lost that descriptors or memory ran out, which the check
 // would take for an answer.
-func (l *launch) commandOptions(shell string, lost *error) command.Options {
+func (l *launch) commandOptions(lost *error) command.Options {
 	p, here := l.request.Policy, planner.Cwd()
-	lookup := func(name string) (string, bool) { return target.Getenv(l.request.Env, name) }
-	home, _ := lookup("HOME")
 	o := command.Options{
-		Scope: string(p.Scope), Network: command.NetworkAllow,
-		Dir: here, Home: pathcheck.Absolute(here, home), Shell: shell,
-		HomeOf: homeOf, Lookup: lookup,
+		Scope: string(p.Scope), Network: command.NetworkAllow, Workspace: p.Workspace, Dir: here,
+		Lookup: func(name string) (string, bool) { return target.Getenv(l.request.Env, name) },
 		Resolve: func(path string) (string, error) {
 			loc, err := pathcheck.Resolve(pathcheck.OS{}, path)
 			if pathcheck.Exhausted(err) {
@@ -105,15 +101,14 @@ func (l *launch) commandOptions(shell string, lost *error) command.Options {
 	if p.Network.Mode == rules.NetworkDeny {
 		o.Network = command.NetworkDeny
 	}
+	// One that is hidden is no root of the plan; the texts still name it.
+	if o.Workspace == "" {
+		o.Workspace = here
+	}
 	if l.plan == nil {
 		return o
 	}
-	pl := l.plan.Files
-	// One that is hidden is no root of the plan; the texts still name it.
-	if o.Workspace = p.Workspace; o.Workspace == "" {
-		o.Workspace = here
-	}
-	for _, r := range pl.Roots {
+	for _, r := range l.plan.Files.Roots {
 		switch {
 		case r.Key == "workspace":
 			o.Workspace = r.Path
@@ -121,28 +116,8 @@ func (l *launch) commandOptions(shell string, lost *error) command.Options {
 			o.Roots = append(o.Roots, r.Path)
 		}
 	}
-	for _, x := range pl.Exposed {
+	for _, x := range l.plan.Files.Exposed {
 		o.Roots = append(o.Roots, x.Path)
 	}
 	return o
-}
-
-// homeOf looks a user up in /etc/passwd (passwd(5)). Accounts from elsewhere
-// are not known.
-func homeOf(user string) (string, bool) {
-	data, err := os.ReadFile("/etc/passwd")
-	if err != nil {
-		return "", false
-	}
-	return homeIn(string(data), user)
-}
-
-func homeIn(passwd, user string) (string, bool) {
-	for line := range strings.Lines(passwd) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), ":")
-		if len(f) == 7 && f[0] == user && strings.HasPrefix(f[5], "/") {
-			return f[5], true
-		}
-	}
-	return "", false
 }

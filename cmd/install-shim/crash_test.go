@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 // calls are the system calls by which install-shim changes anything, but for
@@ -68,9 +71,9 @@ type crashCase struct {
 	before     [][]string // operations that come first
 	op         []string
 	kills      int // at least so many system calls change something
-	// stages that must have been seen after a kill, or the test has not
+	// states that status must have told after a kill, or the test has not
 	// reached what it is about.
-	stages []stage
+	states []string
 }
 
 func TestKilledAtEveryCall(t *testing.T) {
@@ -79,12 +82,12 @@ func TestKilledAtEveryCall(t *testing.T) {
 	}
 	install := []string{"install", "--in-place", "P"}
 	cases := []crashCase{
-		{name: "install", kills: 6, inPlace: true, op: install, stages: []stage{fresh, unfinished, installed}},
-		{name: "install by link", kills: 9, inPlace: true, noExchange: true, op: install, stages: []stage{fresh, unfinished, installed}},
-		{name: "install a symlink", kills: 6, inPlace: true, symlink: true, op: install, stages: []stage{fresh, unfinished, installed}},
-		{name: "install a symlink by link", kills: 9, inPlace: true, symlink: true, noExchange: true, op: install, stages: []stage{fresh, unfinished, installed}},
-		{name: "update", kills: 5, inPlace: true, before: [][]string{install}, op: []string{"install", "--in-place", "--argv0", "real", "P"}, stages: []stage{installed}},
-		{name: "uninstall", kills: 2, inPlace: true, before: [][]string{install}, op: []string{"uninstall", "--in-place", "P"}, stages: []stage{installed, fresh}},
+		{name: "install", kills: 6, inPlace: true, op: install, states: []string{"not-a-shim", "unfinished", "ok"}},
+		{name: "install by link", kills: 9, inPlace: true, noExchange: true, op: install, states: []string{"not-a-shim", "unfinished", "ok"}},
+		{name: "install a symlink", kills: 6, inPlace: true, symlink: true, op: install, states: []string{"not-a-shim", "unfinished", "ok"}},
+		{name: "install a symlink by link", kills: 9, inPlace: true, symlink: true, noExchange: true, op: install, states: []string{"not-a-shim", "unfinished", "ok"}},
+		{name: "update", kills: 5, inPlace: true, before: [][]string{install}, op: []string{"install", "--in-place", "--argv0", "real", "P"}, states: []string{"ok"}},
+		{name: "uninstall", kills: 2, inPlace: true, before: [][]string{install}, op: []string{"uninstall", "--in-place", "P"}, states: []string{"ok", "not-a-shim"}},
 		{name: "install in a directory", kills: 6, op: []string{"install", "--dir", "D", "--real", "P", "name"}},
 		{name: "update in a directory", kills: 5, before: [][]string{{"install", "--dir", "D", "--real", "P", "name"}}, op: []string{"install", "--dir", "D", "--real", "P", "--argv0", "real", "name"}},
 	}
@@ -93,7 +96,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 			if os.Getenv(binEnv) != "" && c.name != "install" && c.name != "install by link" {
 				t.Skip("already done as root, and no other without privilege")
 			}
-			seen := make(map[stage]bool)
+			seen := make(map[string]bool)
 			kills := 0
 			for _, call := range calls {
 				if call == "renameat2" && c.noExchange {
@@ -109,9 +112,9 @@ func TestKilledAtEveryCall(t *testing.T) {
 			if kills < c.kills {
 				t.Errorf("killed at %d system calls, want at least %d", kills, c.kills)
 			}
-			for _, s := range c.stages {
+			for _, s := range c.states {
 				if !seen[s] {
-					t.Errorf("stage %d was never seen in %d kills", s, kills)
+					t.Errorf("state %s was never seen in %d kills", s, kills)
 				}
 			}
 		})
@@ -120,7 +123,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 
 // try does the operation with a kill at the n-th call, looks whether the
 // program works, and whether what comes then brings order.
-func (c *crashCase) try(t *testing.T, at point, then string, seen map[stage]bool) (killed bool) {
+func (c *crashCase) try(t *testing.T, at point, then string, seen map[string]bool) (killed bool) {
 	t.Helper()
 	dir := fastDir(t)
 	program, shims := filepath.Join(dir, "program"), filepath.Join(dir, "shims")
@@ -164,17 +167,8 @@ func (c *crashCase) try(t *testing.T, at point, then string, seen map[stage]bool
 		return killed
 	}
 
-	d, err := openDirectory(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.close()
-	s, err := d.inspect("program")
-	if err != nil {
-		t.Fatal(err)
-	}
 	if killed {
-		seen[s.stage()] = true
+		seen[stateOf(t, program)] = true
 	}
 	names := []string{"program"}
 	if c.symlink {
@@ -183,7 +177,7 @@ func (c *crashCase) try(t *testing.T, at point, then string, seen map[stage]bool
 	if then == "install" {
 		installShim(t, "install", "--in-place", program)
 		mustEcho(t, program, at)
-		wantNames(t, dir, append(names, "program"+siblingSuffix)...)
+		wantNames(t, dir, append(names, "program"+record.InPlaceSuffix)...)
 		installShim(t, "status", program)
 	}
 	installShim(t, "uninstall", "--in-place", program)
@@ -199,6 +193,22 @@ func (c *crashCase) try(t *testing.T, at point, then string, seen map[stage]bool
 		t.Fatalf("%v: the program is\n%+v, was\n%+v", at, is, was)
 	}
 	return killed
+}
+
+// stateOf returns what status says of a path.
+func stateOf(t *testing.T, path string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(binDir, "install-shim"), "status", "--json", path)
+	cmd.Env = []string{"PATH=/nowhere"}
+	out, err := cmd.Output()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		t.Fatal(err)
+	}
+	var got struct{ Shims []struct{ State string } }
+	if err := json.Unmarshal(out, &got); err != nil || len(got.Shims) != 1 {
+		t.Fatalf("status: %v\n%s", err, out)
+	}
+	return got.Shims[0].State
 }
 
 // fastDir makes a directory where fsync costs nothing, if there is one.

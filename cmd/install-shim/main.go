@@ -1,124 +1,115 @@
+// Command install-shim puts sandbox-exec-shim in front of programs, or in
+// their place, takes it away again, and says where it stands.
+//
+// Nothing here confines anything: it moves files. What it promises is that at
+// every moment, also after a crash between any two system calls, the name leads
+// to a program that works, and that a file which is not a shim is never lost.
 package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/place"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/policies"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/probe"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/voice"
 )
 
 // version is set by the linker.
 var version string
 
-// Exit codes of every command but run, which has those of the shim.
-const (
-	exitOK     = 0
-	exitFailed = 1 // refused, or a step went wrong
-	exitUsage  = 2
-)
+// A command is one word of the command line.
+type command struct {
+	name, help string
+	run        func(*voice.Caller, []string) error
+}
+
+// commands are all words, in the order of the overview.
+func commands() []command {
+	return []command{
+		{"install", place.InstallHelp, place.Install},
+		{"uninstall", place.UninstallHelp, place.Uninstall},
+		{"status", place.StatusHelp, place.Status},
+		{"run", policies.RunHelp, policies.Run},
+		{"policy", policies.PolicyHelp, policies.Print},
+		{"probe", probe.Help, probe.Run},
+		{"explain", policies.ExplainHelp, policies.Explain},
+		{"profile", policies.ProfileHelp, policies.Profile},
+		{"notice", policies.NoticeHelp, policies.Notice},
+		{"check-command", policies.CheckCommandHelp, policies.CheckCommand},
+		{"version", versionHelp, printVersion},
+		{"help", helpHelp, help},
+	}
+}
 
 func main() {
-	if os.Getenv(helperEnv) != "" {
-		if err := probeHelper(os.Stdin, os.Stdout); err != nil {
-			voice{out: os.Stdout, err: os.Stderr}.fail(err)
-			os.Exit(exitFailed)
-		}
-		os.Exit(exitOK)
+	v := &voice.Caller{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
+	if os.Getenv(probe.HelperEnv) != "" {
+		os.Exit(v.Finish(probe.Helper(os.Stdin, os.Stdout)))
 	}
 	// One thread makes all changes, so that a trace shows them in their order.
 	runtime.LockOSThread()
-	a := &admin{
-		voice:   voice{out: os.Stdout, err: os.Stderr},
-		stdin:   os.Stdin,
-		environ: os.Environ(),
-	}
-	os.Exit(a.main(os.Args[1:]))
+	os.Exit(call(v, os.Args[1:]))
 }
 
-// An admin is one call of this command.
-type admin struct {
-	voice
-	stdin   io.Reader
-	environ []string
-}
-
-func (a *admin) main(args []string) int {
+// call runs one command and returns its exit code.
+func call(v *voice.Caller, args []string) int {
 	if len(args) == 0 {
-		a.print(helpText[""])
-		return exitUsage
+		v.Print("%s", overview)
+		return voice.ExitUsage
 	}
-	name, args := args[0], args[1:]
-	var err error
+	name := args[0]
 	switch name {
-	case "install":
-		err = a.install(args)
-	case "uninstall":
-		err = a.uninstall(args)
-	case "status":
-		err = a.status(args)
-	case "run":
-		return a.run(args)
-	case "probe":
-		return a.probe(args)
-	case "explain":
-		err = a.explain(args)
-	case "profile":
-		err = a.profile(args)
-	case "notice":
-		err = a.notice(args)
-	case "check-command":
-		err = a.checkCommand(args)
-	case "policy":
-		err = a.policy(args)
-	case "version", "--version", "-version":
-		a.print("install-shim " + ownVersion() + "\n")
-	case "help", "--help", "-help", "-h":
-		err = a.help(args)
-	default:
-		err = &usageError{msg: "unknown command " + show(name)}
+	case "--help", "-help", "-h":
+		name = "help"
+	case "--version", "-version":
+		name = "version"
 	}
-	return a.finish(err)
+	c, ok := find(name)
+	if !ok {
+		return v.Finish(&voice.UsageError{Msg: "unknown command " + voice.Show(name)})
+	}
+	err := c.run(v, args[1:])
+	if wanted, ok := errors.AsType[*voice.HelpWanted](err); ok {
+		err = help(v, []string{wanted.Command})
+	}
+	return v.Finish(err)
 }
 
-// finish says what went wrong, and returns the exit code for it.
-func (a *admin) finish(err error) int {
-	var usage *usageError
-	var help *helpWanted
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &help):
-		a.print(helpText[help.command])
-		return exitOK
-	case errors.As(err, &usage):
-		a.fail(err)
-		return exitUsage
-	case errors.Is(err, errSaid):
-		return exitFailed
-	default:
-		a.fail(err)
-		return exitFailed
-	}
-}
-
-// getenv returns the first value of a variable, as getenv(3) does.
-func (a *admin) getenv(name string) string {
-	for _, s := range a.environ {
-		if v, ok := strings.CutPrefix(s, name+"="); ok {
-			return v
+func find(name string) (command, bool) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, true
 		}
 	}
-	return ""
+	return command{}, false
 }
 
-func ownVersion() string {
-	if version != "" {
-		return version
+// help prints the text for a command, or for all.
+func help(v *voice.Caller, args []string) error {
+	if len(args) == 0 {
+		v.Print("%s", overview)
+		return nil
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
+	c, ok := find(args[0])
+	if !ok || len(args) > 1 {
+		return &voice.UsageError{Msg: "no help for " + voice.Show(args[0])}
 	}
-	return "(devel)"
+	v.Print("%s", c.help)
+	return nil
+}
+
+func printVersion(v *voice.Caller, _ []string) error {
+	text := version
+	if text == "" {
+		text = "(devel)"
+		if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+			text = info.Main.Version
+		}
+	}
+	v.Print("install-shim %s\n", text)
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/cmd/install-shim/internal/shims"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
@@ -121,7 +122,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", binDir+":/usr/sbin:/usr/bin:/sbin:/bin")
 			e.Setenv("BIN", binDir)
-			e.Setenv("SHIM", filepath.Join(binDir, shimName))
+			e.Setenv("SHIM", filepath.Join(binDir, shims.Name))
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -136,6 +137,21 @@ func TestScripts(t *testing.T) {
 			"code": codeCommand,
 		},
 	})
+}
+
+// TestCommands: each command is in the overview, in its order, and explains itself.
+func TestCommands(t *testing.T) {
+	rest := overview
+	for _, c := range commands() {
+		i := strings.Index(rest, "\n  install-shim "+c.name+" ")
+		if i < 0 && !strings.Contains(rest, "\n  install-shim "+c.name+"\n") {
+			t.Errorf("%s is not in the overview, or out of order", c.name)
+		}
+		rest = rest[max(i, 0):]
+		if !strings.HasPrefix(c.help, "install-shim "+c.name) || !strings.HasSuffix(c.help, "\n") {
+			t.Errorf("%s: help %.30q", c.name, c.help)
+		}
+	}
 }
 
 // codeCommand runs a program and wants one exit code: code 125 PROGRAM ARG...

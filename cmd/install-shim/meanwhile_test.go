@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 // TestChangedMeanwhile puts another file under a name after install-shim looked
@@ -79,7 +81,7 @@ func TestChangedMeanwhile(t *testing.T) {
 				err := cmd.Wait()
 				kept := tool
 				if tt.keeps && how == "" {
-					kept = tool + siblingSuffix
+					kept = tool + record.InPlaceSuffix
 				} else if err == nil || !strings.Contains(said.String(), "by somebody else meanwhile") {
 					t.Errorf("install-shim: %v, %s", err, &said)
 				}

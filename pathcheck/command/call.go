@@ -2,411 +2,214 @@ package command
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 )
 
-// judge looks at one word of a command.
-func (r *run) judge(f field, s *state, use Use) {
-	r.read(len(f.text))
-	switch {
-	case use == Exec && !strings.Contains(f.text, "/"):
-		// looked up in PATH
-	case use == Argument:
-		r.locateWord(f.text, s.dirs, use, f.pos, f.partly())
-	default:
-		r.locate(f.text, s.dirs, use, f.pos, f.partly())
-	}
-	if f.partly() {
-		r.unclear(f.src, f.pos, f.why)
-	}
-}
-
-func (r *run) judgeAll(fs []field, s *state) {
-	for _, f := range fs {
-		r.judge(f, s, Argument)
-	}
-}
-
 // call follows a simple command.
-func (r *run) call(call *syntax.CallExpr, redirs []*syntax.Redirect, s *state) outcome {
-	cmd, s := r.words(call.Args, s)
-	if len(call.Args) == 0 || len(cmd) == 0 {
-		for _, a := range call.Assigns {
-			s, _ = r.assign(a, s)
+func (c *checker) call(call *syntax.CallExpr, s *state) {
+	var cmd []word
+	for _, a := range call.Args {
+		if w := c.expand(a, s); w.text != "" {
+			cmd = append(cmd, w)
 		}
-		return both(r.redirs(redirs, s))
 	}
-	// The words are expanded before the assignments in front of them hold.
-	env := map[string]variable{}
-	during := s
+	during := *s
 	for _, a := range call.Assigns {
-		var v variable
-		during, v = r.assign(a, during)
-		if a.Name != nil {
-			env[a.Name.Value] = v
-		}
-	}
-	s = r.redirs(redirs, s)
-	out := r.dispatch(cmd, env, redirs, s)
-	if len(redirs) > 0 {
-		out.fail = r.join(out.fail, s) // a redirection may fail
-	}
-	if _, fn := s.funcs[cmd[0].text]; fn || slices.Contains(specialBuiltins, cmd[0].text) {
-		// Some shells keep these assignments.
-		for name := range env {
-			out = r.mapOutcome(out, func(s *state) *state { return r.forget(s, name) })
-		}
-	}
-	return out
-}
-
-func (r *run) mapOutcome(o outcome, f func(*state) *state) outcome {
-	same := o.ok == o.fail
-	if o.ok != nil {
-		o.ok = f(o.ok)
+		c.assign(a, len(cmd) > 0, &during)
 	}
 	switch {
-	case same:
-		o.fail = o.ok
-	case o.fail != nil:
-		o.fail = f(o.fail)
+	case len(cmd) == 0:
+		*s = during
+	case c.functions[cmd[0].text]:
+		c.judge(argument, s, cmd[1:]...)
+		c.unclear(cmd[0].text, cmd[0].pos, "a function")
+		s.lose()
+	default:
+		c.program(cmd, s)
 	}
-	return o
 }
 
-// specialBuiltins are those of POSIX, found before functions by some shells.
-var specialBuiltins = []string{
-	".", ":", "break", "continue", "eval", "exec",
-	"exit", "export", "readonly", "return", "set",
-	"shift", "times", "trap", "unset", "source",
-}
-
-// dispatch follows an expanded command: a function, a builtin or a program.
-func (r *run) dispatch(cmd []field, env map[string]variable, in []*syntax.Redirect, s *state) outcome {
-	name := cmd[0]
-	r.judge(name, s, Exec)
-	if name.partly() {
-		r.judgeAll(cmd[1:], s)
-		r.unclear(name.src, name.pos, "which command it is is not known")
-		return both(r.lost(s))
+// program follows a command that is no function.
+func (c *checker) program(cmd []word, s *state) {
+	c.step(len(cmd))
+	name, args := cmd[0], cmd[1:]
+	if name.why != "" || strings.Contains(name.text, "/") {
+		c.locate(name, program, s)
 	}
-	b, ok := s.funcs[name.text]
-	if !ok {
-		return r.builtin(cmd, env, in, s)
-	}
-	out := r.callFunction(b, cmd, s)
-	if !b.always || slices.Contains(specialBuiltins, name.text) {
-		out = r.either(out, r.builtin(cmd, env, in, s))
-	}
-	return out
-}
-
-func (r *run) callFunction(b binding, cmd []field, s *state) outcome {
-	r.judgeAll(cmd[1:], s)
-	if r.calls >= maxCalls {
-		r.unclear(cmd[0].src, cmd[0].pos, "calls are nested too deep")
-		return both(r.lost(s))
-	}
-	r.calls++
-	defer func() { r.calls-- }()
-	r.step(1 + len(cmd)/entriesCopied)
-	in := *s
-	in.args, in.argsKnown = texts(cmd)
-	out := outcome{}
-	for _, f := range b.bodies {
-		r.step(2)
-		f.called = true
-		fr := &frame{}
-		r.frames = append(r.frames, fr)
-		one := f.run.stmt(f.body, &in)
-		r.frames = r.frames[:len(r.frames)-1]
-		one = r.either(one, both(fr.leave))
-		out = r.either(out, r.mapOutcome(one, func(s *state) *state {
-			for _, name := range fr.locals {
-				s = r.forget(s, name)
-			}
-			return s
-		}))
-	}
-	return r.mapOutcome(out, func(end *state) *state {
-		n := *end
-		n.args, n.argsKnown = s.args, s.argsKnown
-		return &n
-	})
-}
-
-// texts returns the texts of fields if all are known.
-func texts(fs []field) ([]string, bool) {
-	out := make([]string, len(fs))
-	for i, f := range fs {
-		if f.partly() {
-			return nil, false
+	base := path.Base(name.text)
+	p := rowOf(base)
+	switch {
+	case name.why != "":
+		c.judge(argument, s, args...)
+		s.lose()
+	case has(shells, base):
+		c.shell(cmd, s)
+	case has("cd chdir pushd popd", base):
+		c.cd(base, args, s)
+	case has(". source eval", base):
+		c.unclear(name.text, name.pos, "runs a file or a text in this shell")
+		s.lose()
+	default:
+		if p.opaque {
+			c.unclear(name.text, name.pos, "what it runs is not followed")
 		}
-		out[i] = f.text
+		c.arguments(p, args, s)
 	}
-	return out, true
 }
 
-// jump follows break, continue and return.
-func (r *run) jump(name string, args []field, s *state) outcome {
-	for i := len(r.frames) - 1; i >= 0; i-- {
-		f := r.frames[i]
+// arguments follows the words of a program by its row in the table.
+func (c *checker) arguments(p *row, args []word, s *state) {
+	use, operands := p.use, p.operands
+	for _, w := range args {
+		if stop, _ := option(p.unless, w.text); stop && p.starts {
+			return
+		} else if p.starts && !strings.HasPrefix(w.text, "-") {
+			break
+		} else if stop {
+			use = argument
+		}
+	}
+	for i := 0; i < len(args); i++ {
+		w, of := args[i], use
+		is, next := option(p.data, w.text)
+		writes, after := option(p.writes, w.text)
+		name, _, assigns := strings.Cut(w.text, "=")
 		switch {
-		case name == "return" && f.loop:
-			continue
-		case name == "continue":
-			f.again = r.join(f.again, s)
-		default:
-			f.leave = r.join(f.leave, s)
+		case is:
+			of, operands = data, min(operands, p.operands-1)
+		case writes:
+			of, next = argument, after
+		case strings.HasPrefix(w.text, "-"), p.starts && assigns && has(otherVariables, name):
+		case p.starts && assigns && syntax.ValidName(name):
+			of = argument
+		case operands > 0:
+			of, operands = data, operands-1
+		case p.starts:
+			c.program(args[i:], s)
+			return
 		}
-		if !f.loop && name != "return" {
-			// Shells differ in whether a loop outside the function is meant.
-			f.leave = r.join(f.leave, s)
-			return both(s)
+		if c.judge(of, s, w); next && i+1 < len(args) {
+			i++
+			c.judge(of, s, args[i])
 		}
-		if len(args) == 0 || name == "return" {
-			return outcome{}
+		if p.sets {
+			s.set(w.text, "", false)
 		}
-		// A count: every loop around may be the one.
 	}
-	if len(args) > 0 && len(r.frames) > 0 && r.frames[len(r.frames)-1].loop {
-		return outcome{}
-	}
-	return both(s)
 }
 
-// redirs follows redirections.
-func (r *run) redirs(list []*syntax.Redirect, s *state) *state {
-	for _, rd := range list {
-		r.step(1)
-		if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
-			s = r.forget(s, strings.Trim(rd.N.Value, "{}"))
-		}
-		switch rd.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			_, s = r.document(rd, s)
-			continue
-		case syntax.WordHdoc:
-			_, s = r.value(rd.Word, s, false)
-			continue
-		}
-		var fs []field
-		fs, s = r.words([]*syntax.Word{rd.Word}, s)
-		for _, f := range fs {
-			r.redirect(rd.Op, f, s)
+// cd follows a change of directory, which is taken to succeed.
+func (c *checker) cd(name string, args []word, s *state) {
+	from, to := *s, word{}
+	if to.text, _ = c.lookup("HOME", s); len(args) > 0 {
+		to = args[0]
+	}
+	s.dir = ""
+	switch {
+	case name != "cd" && len(args) == 0 || to.text == "" || to.text[0] == '-' || to.why != "" || len(args) > 1:
+		c.unclear(name, to.pos, "the directory is not known")
+		return
+	case to.text[0] == '/':
+		s.dir = path.Clean(to.text)
+	case from.dir != "":
+		s.dir = path.Clean(pathcheck.Join(from.dir, to.text))
+		if climbs(to.text) && pathcheck.Within(c.Workspace, c.real(from.dir)) && !pathcheck.Within(c.Workspace, c.real(s.dir)) {
+			c.violate(ScopeWorkspace, leaves) // be it into an allowed root
 		}
 	}
-	return s
+	c.locate(to, enter, &from)
 }
 
-func (r *run) redirect(op syntax.RedirOperator, f field, s *state) {
-	use := Write
-	switch op {
-	case syntax.RdrIn:
-		use = Read
-	case syntax.DplIn, syntax.DplOut:
-		if t := strings.TrimSuffix(f.text, "-"); t == "" || t == "p" || digits(t) {
-			return // a descriptor
-		}
-	}
-	if networkDevice(f.text) {
-		if r.Network == NetworkDeny {
-			r.violate(Violation{Kind: Network, Path: f.text, Pos: f.pos})
-		}
+// assign follows one assignment. exported says that programs are given it.
+func (c *checker) assign(a *syntax.Assign, exported bool, s *state) {
+	if a.Naked && a.Name != nil && exported {
+		return
+	} else if a.Naked || a.Value == nil || a.Index != nil || a.Append {
+		c.children(a, s)
 		return
 	}
-	r.judge(f, s, use)
-}
-
-// document expands a here-document.
-func (r *run) document(rd *syntax.Redirect, s *state) (field, *state) {
-	f := field{src: "<<", pos: r.pos(rd.Word)}
-	if rd.Hdoc == nil {
-		return f, s
+	w, name := c.expand(a.Value, s), a.Name.Value
+	s.set(name, w.text, w.why == "")
+	if !exported && strings.Contains(w.text, "/") {
+		_, exported = c.Lookup(name) // else it counts where it is used
 	}
-	for _, p := range rd.Word.Parts {
-		lit, ok := p.(*syntax.Lit)
-		if !ok || strings.Contains(lit.Value, `\`) {
-			f.text = r.source(rd.Hdoc) // a quoted delimiter: nothing is expanded
-			r.read(len(f.text))
-			return f, s
+	for rest, more := w.text, exported && !has(otherVariables, name); more; {
+		w.text, rest, more = strings.Cut(rest, ":")
+		if c.step(len(rest) / 64); strings.HasPrefix(w.text, "/") && !strings.HasPrefix(w.text, "//") {
+			c.locate(w, assign, s)
 		}
 	}
-	x := &expansion{run: r, s: s, whole: true}
-	for _, p := range rd.Hdoc.Parts {
-		if lit, ok := p.(*syntax.Lit); ok {
-			r.read(len(lit.Value))
-			x.b.WriteString(unescapeQuoted(lit.Value, "$`\\"))
-		} else {
-			x.parts([]syntax.WordPart{p}, true)
-		}
-	}
-	f.text, f.why = x.text(), x.why
-	return f, x.s
-}
-
-// external follows a program.
-func (r *run) external(cmd []field, env map[string]variable, in []*syntax.Redirect, s *state) outcome {
-	name := path.Base(cmd[0].text)
-	r.networkCommand(name, cmd[0].pos)
-	if shellName(name) != "" {
-		r.shell(cmd, env, in, s)
-		return both(s)
-	}
-	if !slices.Contains(starters, name) {
-		r.judgeAll(cmd[1:], s)
-		return both(s)
-	}
-	switch name {
-	case "xargs", "parallel":
-		r.unclear(cmd[0].src, cmd[0].pos, "takes arguments from its input")
-	case "watch":
-		r.unclear(cmd[0].src, cmd[0].pos, "runs its arguments as a command string")
-	}
-	inner := s
-	for i := 1; i < len(cmd); i++ {
-		f := cmd[i]
-		base := path.Base(f.text)
-		r.networkCommand(base, f.pos)
-		switch {
-		case slices.Contains(movers, f.text), strings.HasPrefix(f.text, "--chdir="), name == "su", name == "runuser":
-			inner = inner.at(nil)
-		case name == "env" && (strings.HasPrefix(f.text, "-S") || strings.HasPrefix(f.text, "--split-string")):
-			r.unclear(f.src, f.pos, "runs a string that is split")
-		}
-		if f.text == "-c" && slices.Contains(textStarters, name) && i+1 < len(cmd) {
-			r.nestedText(cmd[i+1], r.lost(inner), "sh")
-			i++
-			continue
-		}
-		if shellName(base) != "" {
-			r.judge(f, s, Argument)
-			r.shell(cmd[i:], env, in, inner)
-			return both(s)
-		}
-		r.judge(f, s, Argument)
-	}
-	return both(s)
-}
-
-// networkCommand judges the name of a program; the words are for local only.
-func (r *run) networkCommand(name string, pos int) {
-	if r.Scope == ScopeLocal && isNetworkWord(name) {
-		r.violate(Violation{Kind: Network, Path: name, Pos: pos})
-	}
-}
-
-// starters are programs that start the command in their arguments.
-var starters = []string{
-	"busybox", "caffeinate", "chronic", "chrt", "cpulimit", "dbus-run-session",
-	"doas", "env", "fakeroot", "find", "flock", "ionice", "linux32",
-	"linux64", "ltrace", "nice", "nohup", "numactl", "parallel", "prlimit",
-	"runuser", "script", "setarch", "setpriv", "setsid", "stdbuf",
-	"strace", "su", "sudo", "taskset", "time", "timeout", "unbuffer",
-	"unshare", "watch", "xargs", "xvfb-run",
-}
-
-// textStarters take a command string behind -c.
-var textStarters = []string{"su", "runuser", "script", "flock"}
-
-// movers are arguments of starters after which the directory is another one.
-var movers = []string{
-	"-C", "--chdir", "-D", "-i", "--login", "-execdir", "-okdir",
 }
 
 // shell follows a shell that is started with arguments.
-func (r *run) shell(cmd []field, env map[string]variable, in []*syntax.Redirect, s *state) {
+func (c *checker) shell(cmd []word, s *state) {
 	argv := make([]string, len(cmd))
-	for i, f := range cmd {
-		argv[i] = f.text
+	for i, w := range cmd {
+		argv[i] = w.text
 	}
-	st := parseShell(argv, "")
-	shell := shellName(argv[0])
-	head := cmd[1:]
-	if st.text > 0 {
-		head = cmd[1:st.text]
-	}
-	for _, f := range head {
-		if f.partly() && st.text > 0 {
-			r.unclear(f.src, f.pos, "options of a shell are not known")
-		}
-		r.judge(f, s, Argument)
-	}
-	inner := r.lost(s)
-	inner.dirs, inner.strange, inner.physical = s.dirs, s.strange, st.physical
-	inner.vars = map[string]variable{}
-	if !s.strange {
-		for name := range s.vars { // they may have been exported
-			inner.vars[name] = variable{}
-		}
-	}
-	for name, v := range env {
-		inner = r.set(inner, name, v)
-	}
-	if st.text > 0 {
-		r.judgeAll(cmd[st.text+1:], s)
-		if rest := cmd[st.text+1:]; len(rest) > 0 {
-			inner.args, inner.argsKnown = texts(rest)
-		} else {
-			inner.args, inner.argsKnown = []string{argv[0]}, true
-		}
-		r.nestedText(cmd[st.text], inner, shell)
+	i, ok := ShellCommand(argv, "")
+	switch {
+	case !ok && len(cmd) > 1 && argv[len(argv)-1][0] != '-': // a script
+		return
+	case !ok || cmd[i].why != "" || c.nested >= maxNested:
+		c.unclear(argv[0], cmd[0].pos, "what the shell runs is not known")
 		return
 	}
-	if !st.stdin {
-		return
+	text, inner, outer := cmd[i], state{dir: s.dir}, c.base
+	if s.vars != nil { // they may have been exported
+		inner.vars = &variable{}
 	}
-	for i := len(in) - 1; i >= 0; i-- {
-		rd := in[i]
-		var f field
-		switch rd.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			f, _ = r.document(rd, s)
-		case syntax.WordHdoc:
-			f, _ = r.value(rd.Word, s, false)
-		default:
+	c.nested, c.base = c.nested+1, text.pos
+	c.step(40 + len(text.text))
+	list, err := c.parse(text.text, text.pos)
+	c.node(&syntax.Block{Stmts: list}, &inner)
+	if c.nested, c.base = c.nested-1, outer; err != nil {
+		c.scan(text.text, text.pos)
+	}
+}
+
+const (
+	shells   = "bash rbash sh dash ash hush zsh rzsh ksh ksh93 rksh rksh93 mksh lksh rmksh pdksh yash"
+	withWord = "rcfile init-file profile"
+	bashLong = "debug debugger login noediting noprofile norc posix pretty-print protected restricted verbose" // one dash will do
+)
+
+// ShellCommand returns the index of the command string of a shell that is started
+// with argv, as with bash -lc 'text'. ok is false if there is none: an interactive
+// shell, a script, commands from the input. Options that it would refuse count, too.
+//
+// name is the shell, or busybox with the applet in argv[1], without a directory; if
+// it is empty that is taken from argv[0].
+func ShellCommand(argv []string, name string) (index int, ok bool) {
+	if name == "" && len(argv) > 0 {
+		name = argv[0]
+	}
+	name = strings.TrimPrefix(path.Base(name), "-")
+	if name == "busybox" && len(argv) > 1 && has("ash hush sh bash", argv[1]) {
+		index, ok = ShellCommand(argv[1:], "ash")
+		return index + 1, ok
+	}
+	i, c, short := 1, false, false
+	for i < len(argv) && argv[i] != "" && strings.Contains("-+", argv[i][:1]) {
+		opt := argv[i]
+		i++
+		long := strings.TrimPrefix(opt[1:], "-")
+		if opt == "-" || opt == "--" {
+			break
+		}
+		if has(withWord, long) && !short {
+			i++
 			continue
 		}
-		f.src = cmd[0].src
-		r.nestedText(f, inner, shell)
-		return
+		if short = short || !has(bashLong, long); strings.HasPrefix(opt, "--") || !short {
+			continue
+		}
+		c = c || strings.Contains(opt, "c")
+		i += strings.Count(opt, "o") + strings.Count(opt, "O") // a word each
 	}
-	r.unclear(cmd[0].src, cmd[0].pos, "a shell takes its commands from its input")
-}
-
-// nestedText follows a command string inside the text, in a shell of its own.
-func (r *run) nestedText(f field, s *state, shell string) {
-	frames := r.frames
-	r.frames = nil
-	r.follow(f, s, shell)
-	r.frames = frames
-}
-
-// sameShell follows a command string of eval.
-func (r *run) sameShell(f field, s *state) outcome { return r.follow(f, s, r.dialect) }
-
-// follow follows a command string and returns what it leaves behind.
-func (r *run) follow(f field, s *state, shell string) outcome {
-	if f.partly() {
-		r.unclear(f.src, f.pos, "command string is not known: "+f.why)
-		return both(r.lost(s))
-	}
-	r.read(len(f.text))
-	if r.nested >= maxNested {
-		r.unclear(f.src, f.pos, "command strings are nested too deep")
-		r.tokens(f.text, f.pos)
-		return both(r.lost(s))
-	}
-	r.nested++
-	defer func() { r.nested-- }()
-	n := r.parse(f.text, f.pos, shell)
-	out := n.stmts(n.list, s)
-	if n.err != nil {
-		r.tokens(f.text, f.pos)
-		return both(r.lost(s))
-	}
-	return out
+	return i, c && i < len(argv) && has(shells, name)
 }

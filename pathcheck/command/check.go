@@ -1,338 +1,167 @@
 package command
 
 import (
-	"errors"
 	"fmt"
-	"sort"
 	"strings"
 )
 
-// Limits of what is read. Text beyond them is reported as opaque, and only the
-// plain scan for absolute tokens is applied to it.
+// Bounds. Text beyond them is opaque and only searched for absolute paths.
 const (
-	// MaxLength is the longest command string that is parsed, in bytes.
-	MaxLength = 64 << 10
-	// maxFrames is how many Go stack frames the recursive parser may use: some
-	// 150 nested command substitutions.
-	maxFrames = 2000
-	// maxNested is how deep `sh -c` inside `sh -c` is followed.
-	maxNested = 16
-	// maxCalls is how deep function calls are followed.
-	maxCalls = 12
-	// maxSteps bounds the work on one command string, see [checker.step].
-	maxSteps = 300_000
-	// maxLookups bounds how many directories are looked into, for all paths.
-	maxLookups = 30_000
-)
-
-// Steps of what costs more than one.
-const (
-	// perParser is what a parser costs before its first byte. Each byte is one
-	// more.
-	perParser = 40
-	// bytesRead is how many bytes of a text or value are looked at in a step.
-	bytesRead = 64
-	// entriesCopied is how many variables, functions and arguments of a state are
-	// copied in a step.
-	entriesCopied = 2
-	// partsCopied is how many pieces of a word are copied in a step.
-	partsCopied = 8
-	// perQuestion is what a variable or a user costs that somebody else knows.
-	perQuestion = 100
+	maxLength  = 64 << 10 // bytes of a text that is parsed, and of a word
+	maxNested  = 8        // sh -c within sh -c
+	maxSteps   = 300_000  // work, see step
+	maxLookups = 30_000   // directories looked into
 )
 
 // Values of [Options.Scope] and [Options.Network].
 const (
-	ScopeWorkspace    = "workspace"
-	ScopeLocal        = "local"
-	ScopeUnrestricted = "unrestricted"
-
-	NetworkAllow = "allow"
-	NetworkDeny  = "deny"
+	ScopeWorkspace = "workspace"
+	ScopeLocal     = "local"
+	NetworkAllow   = "allow"
+	NetworkDeny    = "deny"
 )
 
-// Errors of [Check]; use errors.Is.
-var (
-	ErrScope   = errors.New("unknown sandbox scope")
-	ErrNetwork = errors.New("unknown sandbox network")
-)
-
-// Options say what a command string may name.
+// Options say what a command string may name. Directories are absolute, clean
+// and free of symlinks; Workspace and Roots are what is allowed.
 type Options struct {
 	// Scope is "workspace" (paths are checked), "local" (only the network words
 	// are, if Network is "deny"), "unrestricted" or "" (nothing is).
-	Scope string
-	// Network is "allow", "deny" or "", which means allow.
-	Network string
-	// Workspace is the workspace, absolute, clean and free of symlinks. It is
-	// always an allowed root.
+	Scope     string
+	Network   string // "allow", "deny" or "", which means allow
 	Workspace string
-	// Roots are more allowed roots (temp and cache directories), absolute,
-	// clean and free of symlinks.
-	Roots []string
-	// Dir is where the command starts, absolute; Workspace if empty.
-	Dir string
-	// Home is what "~" and $HOME stand for, absolute; empty if not known.
-	Home string
-	// Shell is the name of the shell that will run the text ("bash", "dash");
-	// it chooses the dialect. Empty means bash.
-	Shell string
-	// HomeOf returns the home of a user, for "~user". Nil: such words are opaque.
-	HomeOf func(user string) (string, bool)
-	// Lookup returns a variable of the environment in which the shell will
-	// start. Nil, or false: a variable that the text does not set is opaque.
+	Roots     []string
+	Dir       string // where the command starts
+	// Lookup returns a variable of the environment in which the shell will start.
 	Lookup func(name string) (string, bool)
-	// Resolve follows the symlinks of the nearest existing ancestor of an
-	// absolute path and appends the missing rest. The path may hold "..",
-	// which stands behind the symlink before it. With an error the clean path
-	// counts as it stands. Nil: the file system of the running process.
+	// Resolve follows the symlinks of the nearest existing ancestor of an absolute
+	// path, in which ".." stands behind the symlink before it, and appends the
+	// missing rest. With an error the clean path counts as it stands.
 	Resolve func(path string) (string, error)
 }
 
 // A Use says what the text does with a path.
-type Use uint8
+type Use string
 
 const (
-	// Argument is a word of a command; only the program knows what for.
-	Argument Use = iota
-	// Exec is the command word.
-	Exec
-	// Read and Write are redirections and shell builtins that open the file.
-	Read
-	Write
-	// Dir is the target of cd and pushd.
-	Dir
-	// Assign is the value of a variable.
-	Assign
-	// Search is an entry of PATH. It never counts as a violation: it says where
-	// programs are looked for.
-	Search
+	argument Use = "argument" // a word of a command, which may write it
+	program  Use = "exec"
+	read     Use = "read" // never refused
+	write    Use = "write"
+	enter    Use = "dir"    // the target of cd
+	assign   Use = "assign" // the value of a variable that programs are given
+	data     Use = ""       // no path of this system; never listed
 )
-
-func (u Use) String() string {
-	return [...]string{"argument", "exec", "read", "write", "dir", "assign", "search"}[u]
-}
 
 // Named is a path that the text names.
 type Named struct {
-	// Text is the path as the text has it, after the shell's expansions.
-	Text string
-	// Path is the location: absolute, symlinks resolved as far as it exists.
-	Path string
-	Use  Use
-	// Pos is the offset in bytes of the word in the command string. Inside a
-	// nested command string it is the offset of the word that holds it.
-	Pos int
-	// Outside is true if Path lies in no allowed root and is no harmless device.
-	// A relative path is listed once for each directory in which it may be meant;
-	// where only some lead outside, [Check] says when that is a violation.
-	Outside bool
+	Text    string // as it stands there, after the shell's expansions
+	Path    string // absolute, symlinks resolved as far as it exists
+	Use     Use
+	Pos     int  // the offset of the word in bytes; in a nested text that of the word that holds it
+	Outside bool // of the allowed roots, and no harmless device
 }
 
-// Opaque is a part of the text that cannot be evaluated from the text alone.
-type Opaque struct {
-	Text string
-	Why  string
-	Pos  int
-}
-
-// Result lists what a command string names, in the order of the text.
+// Result lists what a command string names, and what of it cannot be evaluated
+// from the text alone, in the order in which it was found.
 type Result struct {
 	Paths  []Named
 	Opaque []Opaque
 }
 
-// Check reads a command string. The error is a *[Violation] for the first path
-// or word that the options do not allow, [ErrScope], [ErrNetwork], or nil. The
-// result is complete in either case, so that a caller with other rules (command
-// words by absolute path, say) can apply them to Paths.
-//
-// Every absolute path counts, whatever it is used for: command words,
-// arguments, redirections, assignments, --opt=/path, -I/path, key=/path,
-// @/path and file:///path. A relative path counts if it leads outside by ".."
-// or by a symlink; where it depends on whether an earlier cd succeeded, a
-// redirection or cd counts if it may lead outside, an argument if it must.
-// Here-documents and here-strings are data, unless a shell reads them.
-func Check(text string, o Options) (Result, error) {
-	switch o.Network {
-	case "", NetworkAllow, NetworkDeny:
-	default:
-		return Result{}, fmt.Errorf("%w %q", ErrNetwork, o.Network)
-	}
-	switch o.Scope {
-	case ScopeWorkspace:
-	case ScopeLocal:
-		if o.Network != NetworkDeny {
-			return Result{}, nil
-		}
-	case ScopeUnrestricted, "":
-		return Result{}, nil
-	default:
-		return Result{}, fmt.Errorf("%w %q", ErrScope, o.Scope)
-	}
-	c := newChecker(o)
-	c.text(text)
-	sort.Stable(namedByPos(c.result.Paths))
-	sort.Stable(opaqueByPos(c.result.Opaque))
-	if c.violation != nil {
-		return c.result, c.violation
-	}
-	return c.result, nil
+// Opaque is a part of the text that cannot be evaluated.
+type Opaque struct {
+	Text, Why string
+	Pos       int
 }
 
-// A generic sort would be linked once for each of the two.
-type (
-	namedByPos  []Named
-	opaqueByPos []Opaque
+// A Violation is the error of [Check] for a text that names what it may not.
+type Violation string
+
+func (v Violation) Error() string { return "sandbox violation: " + string(v) }
+
+const (
+	leaves  = "cd outside workspace is not permitted in workspace sandbox scope"
+	reaches = "%q reaches the network, which is denied"
 )
-
-func (l namedByPos) Len() int           { return len(l) }
-func (l namedByPos) Less(i, j int) bool { return l[i].Pos < l[j].Pos }
-func (l namedByPos) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
-
-func (l opaqueByPos) Len() int           { return len(l) }
-func (l opaqueByPos) Less(i, j int) bool { return l[i].Pos < l[j].Pos }
-func (l opaqueByPos) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 type checker struct {
 	Options
-	roots     []string
-	result    Result
-	violation *Violation
-	named     map[Named]bool
-	opaque    map[Opaque]bool
-	resolved  map[string]string
-	asked     map[string]variable
-	looked    int
-	unlooked  bool // some paths count as they stand
+	Result
+	violation error
+	functions map[string]bool
+	looked    int // directories; past maxLookups paths count as they stand
 	steps     int
-	scanning  bool // steps are counted and do not end it
+	scanning  bool // steps do not end it
 	nested    int
-	calls     int
-	frames    []*frame
-	muted     int // nothing reaches what is being followed
-	uncalled  []*function
+	base      int // the offset to report in a nested text
 }
 
-func newChecker(o Options) *checker {
-	c := &checker{
-		Options:  o,
-		named:    map[Named]bool{},
-		opaque:   map[Opaque]bool{},
-		resolved: map[string]string{},
-		asked:    map[string]variable{},
+// Check reads a command string. The error is a [Violation] for the first path or
+// word that the options do not allow, or says what is wrong with the options.
+//
+// Refused is a path outside the roots, absolute or by ".." or a symlink: as a word
+// that a program may write (also in --opt=/path, -I/path, key=/path), the program, a
+// redirection that writes, or the value of a variable that programs are given; and
+// a cd that leaves the workspace.
+func Check(text string, o Options) (Result, error) {
+	switch {
+	case o.Network != "" && o.Network != NetworkAllow && o.Network != NetworkDeny:
+		return Result{}, fmt.Errorf("unknown sandbox network %q", o.Network)
+	case o.Scope == "", o.Scope == "unrestricted", o.Scope == ScopeLocal && o.Network != NetworkDeny:
+		return Result{}, nil
+	case o.Scope != ScopeWorkspace && o.Scope != ScopeLocal:
+		return Result{}, fmt.Errorf("unknown sandbox scope %q", o.Scope)
 	}
-	if c.Dir == "" {
-		c.Dir = c.Workspace
-	}
-	if c.Resolve == nil {
-		c.Resolve = resolve
-	}
-	for _, r := range append([]string{c.Workspace}, o.Roots...) {
-		if r != "" {
-			c.roots = append(c.roots, r)
+	c := &checker{Options: o, functions: map[string]bool{}}
+	c.Roots = append([]string{o.Workspace, "/dev/shm", "/dev/pts", c.real("/dev/shm")}, o.Roots...)
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameBytes, r) }) {
+		if has(networkPrograms, strings.ToLower(word)) {
+			c.violate(ScopeLocal, reaches, word)
 		}
 	}
-	for _, d := range deviceDirs {
-		c.roots = append(c.roots, d, c.real(d))
-	}
-	return c
-}
-
-// text checks a whole command string.
-func (c *checker) text(text string) {
-	if c.Scope == ScopeLocal {
-		if word, pos, ok := networkWord(text); ok {
-			c.violate(Violation{Kind: Network, Path: word, Pos: pos})
-		}
-	}
-	r := c.parse(text, 0, shellName(c.Shell))
-	done := c.walk(r)
-	if !done {
-		c.muted = 0
-		c.unclear(text, 0, "too long to follow")
-	}
-	if !done || r.err != nil {
+	list, err := c.parse(text, 0)
+	if !c.walk(list) || err != nil {
 		c.scanning = true
-		c.tokens(text, -1)
+		c.scan(text, 0)
 	}
-	if c.unlooked {
+	if c.looked > maxLookups {
 		c.unclear(text, 0, "too many paths to look up")
 	}
+	return c.Result, c.violation
 }
 
-// walk follows a text, and then the functions that it does not call. It reports
-// false when the steps did not suffice.
-func (c *checker) walk(r *run) (done bool) {
-	defer func() {
-		if c.steps > maxSteps {
-			_ = recover() // what step said
-		}
-	}()
-	s := c.start()
-	r.stmts(r.list, s)
-	for len(c.uncalled) > 0 {
-		f := c.uncalled[0]
-		c.uncalled = c.uncalled[1:]
-		if !f.called {
-			f.called = true
-			c.muted++
-			f.run.stmt(f.body, c.lost(s))
-			c.muted--
-		}
-	}
-	return true
-}
-
-// step counts work. A step is less than a microsecond, so that no text, however
-// it repeats and multiplies itself, is followed for long: whatever takes time
-// that grows with the text or with what was made of it counts its steps first.
-// Beyond maxSteps the whole text is given up.
+// step charges n units of work; past maxSteps the text is opaque.
 func (c *checker) step(n int) {
 	if c.steps += n; c.steps > maxSteps && !c.scanning {
-		panic("too many steps")
+		panic(maxSteps)
 	}
-}
-
-// read counts the work of looking at n bytes.
-func (c *checker) read(n int) { c.step(1 + n/bytesRead) }
-
-// ask asks for a variable of the environment or the home of a user, once.
-func (c *checker) ask(whom func(string) (string, bool), sigil, name string) (string, bool) {
-	v, ok := c.asked[sigil+name]
-	if !ok && whom != nil {
-		c.step(perQuestion)
-		v.text, v.known = whom(name)
-		c.asked[sigil+name] = v
-	}
-	return v.text, v.known
 }
 
 func (c *checker) unclear(text string, pos int, why string) {
-	const shown = 120
-	if len(text) > shown {
-		text = strings.ToValidUTF8(text[:shown], "") + "…"
+	if len(text) > 120 {
+		text = strings.ToValidUTF8(text[:120], "") + "…"
 	}
-	o := Opaque{Text: text, Why: why, Pos: pos}
-	if !c.opaque[o] && c.muted == 0 {
-		c.opaque[o] = true
-		c.result.Opaque = append(c.result.Opaque, o)
+	c.Opaque = append(c.Opaque, Opaque{text, why, pos})
+}
+
+// violate refuses the text, in one scope or in each.
+func (c *checker) violate(scope, format string, args ...any) {
+	if c.violation == nil && (scope == "" || scope == c.Scope) {
+		c.violation = Violation(fmt.Sprintf(format, args...))
 	}
 }
 
-func (c *checker) name(n Named) {
-	if !c.named[n] {
-		c.named[n] = true
-		c.result.Paths = append(c.result.Paths, n)
-	}
-}
-
-func (c *checker) violate(v Violation) {
-	if c.Scope == ScopeLocal && v.Kind != Network {
-		return
-	}
-	v.Workspace = c.Workspace
-	if c.violation == nil {
-		c.violation = &v
+// scan looks at text that cannot be parsed or followed to its end: words between
+// blanks, bare of quotes, count if they are absolute.
+func (c *checker) scan(text string, pos int) {
+	before := ""
+	for _, tok := range strings.Fields(text) {
+		if before == "cd" && (tok == ".." || strings.HasPrefix(tok, "../")) {
+			c.violate(ScopeWorkspace, leaves)
+		}
+		before = tok
+		if tok = strings.TrimRight(strings.TrimLeft(tok, `"'`), `"';`); strings.HasPrefix(tok, "/") {
+			c.locate(word{text: tok, pos: pos}, argument, &state{})
+		}
 	}
 }

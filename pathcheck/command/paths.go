@@ -5,212 +5,108 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 )
 
-// devices are the device files that any command may name.
-var devices = []string{
-	"/dev/null", "/dev/zero", "/dev/full",
-	"/dev/random", "/dev/urandom",
-	"/dev/tty", "/dev/ptmx",
-	"/dev/stdin", "/dev/stdout", "/dev/stderr",
-}
+const nameBytes = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// deviceDirs are allowed roots.
-var deviceDirs = []string{"/dev/shm", "/dev/pts"}
-
-// harmlessDevice takes a clean path.
-func harmlessDevice(p string) bool {
-	if n, ok := strings.CutPrefix(p, "/dev/fd/"); ok {
-		return digits(n)
-	}
-	return slices.Contains(devices, p)
-}
-
-func digits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-// networkDevice reports whether p is one of the names that bash, in a
-// redirection, takes for a connection (REDIRECTION in bash(1)).
-func networkDevice(p string) bool {
-	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
-}
-
-func (c *checker) inside(p string) bool {
-	for _, r := range c.roots {
-		if pathcheck.Within(r, p) {
-			return true
-		}
-	}
-	return false
-}
+func climbs(p string) bool { return strings.Contains("/"+p+"/", "/../") }
 
 // real resolves an absolute path, which may hold "..".
 func (c *checker) real(p string) string {
-	if q, ok := c.resolved[p]; ok {
-		return q
+	c.step(1 + len(p)/16)
+	clean := path.Clean(p)
+	// The resolution starts again at the top for each "..". What /proc/self leads to
+	// is another thing for the command.
+	c.looked += strings.Count(p, "/") * (1 + strings.Count(p, ".."))
+	if c.looked <= maxLookups && !pathcheck.Within("/proc", clean) {
+		if q, err := c.Resolve(p); err == nil {
+			return q
+		}
+	}
+	return clean
+}
+
+// locate judges a path.
+func (c *checker) locate(w word, use Use, s *state) {
+	p := w.text
+	switch {
+	case w.why != "" || p == "":
+		c.unclear(p, w.pos, w.why)
+		return
+	case p[0] == '/':
+	case s.dir == "":
+		if use == write || climbs(p) {
+			c.unclear(p, w.pos, "relative to a directory that is not known")
+		}
+		return
+	default:
+		p = pathcheck.Join(s.dir, p)
 	}
 	clean := path.Clean(p)
-	q := clean
-	// What /proc/self and its like lead to is another thing for the command
-	// than for this process.
-	if !pathcheck.Within("/proc", clean) {
-		for _, p := range [...]string{p, clean} {
-			n := lookups(p)
-			if c.unlooked = c.unlooked || c.looked+n > maxLookups; c.unlooked {
-				break
-			}
-			c.looked += n
-			if got, err := c.Resolve(p); err == nil {
-				q = got
-				break
-			}
-		}
+	device := has(devices, clean) || strings.Trim(clean, "0123456789") == "/dev/fd/"
+	if device || use == enter { // the shell takes ".." of a cd by the text
+		p = clean
 	}
-	c.resolved[p] = q
-	return q
-}
-
-// lookups is how many directories the resolution of p looks into: it starts
-// again at the top for each "..".
-func lookups(p string) int {
-	n, depth := 0, 0
-	for more := true; more; n++ {
-		var name string
-		name, p, more = strings.Cut(p, "/")
-		switch name {
-		case "", ".":
-		case "..":
-			depth = max(0, depth-1)
-			n += depth
-		default:
-			depth++
-		}
+	if !device {
+		p = c.real(p)
 	}
-	return n
-}
-
-// outside reports whether an absolute path leads outside, and where to.
-func (c *checker) outside(p string) (string, bool) {
-	c.read(len(p))
-	if clean := path.Clean(p); harmlessDevice(clean) {
-		return clean, false
-	}
-	q := c.real(p)
-	return q, !c.inside(q)
-}
-
-func climbs(p string) bool {
-	return p == ".." || strings.HasPrefix(p, "../") || strings.HasSuffix(p, "/..") || strings.Contains(p, "/../")
-}
-
-// locate judges one path. dirs are the directories in which a relative path may
-// be meant, empty if that is not known. partly says that pieces of the text are
-// not known and stand for one component each; such a path is not listed unless
-// it leads outside whatever they are.
-func (c *checker) locate(text string, dirs []string, use Use, pos int, partly bool) {
-	if text == "" {
-		return
-	}
-	if strings.HasPrefix(text, "/") {
-		p, out := c.outside(text)
-		if !partly || out {
-			c.name(Named{Text: text, Path: p, Use: use, Pos: pos, Outside: out})
-		}
-		if out && use != Search {
-			c.violate(Violation{Kind: Absolute, Path: text, Pos: pos})
-		}
-		return
-	}
-	if use == Assign || use == Search {
-		return // means nothing until it is used, and then it is looked at
-	}
-	if use == Argument && !climbs(text) && !strings.Contains(text, "/") {
-		return // a plain word
-	}
-	if len(dirs) == 0 {
-		if use != Argument && use != Exec || climbs(text) {
-			c.unclear(text, pos, "relative to a directory that is not known")
-		}
-		return
-	}
-	some, all := false, true
-	for _, d := range dirs {
-		p, out := c.outside(pathcheck.Join(d, text))
-		if !partly || out {
-			c.name(Named{Text: text, Path: p, Use: use, Pos: pos, Outside: out})
-		}
-		some, all = some || out, all && out
-	}
+	out := !device && !slices.ContainsFunc(c.Roots, func(root string) bool { return pathcheck.Within(root, p) })
+	c.Paths = append(c.Paths, Named{w.text, p, use, w.pos, out})
 	switch {
-	case all, some && use != Argument && use != Exec:
-		c.violate(Violation{Kind: Relative, Path: text, Pos: pos})
-	case some:
-		c.unclear(text, pos, "leads outside if a cd before it fails")
+	case !out || use == read:
+	case w.text[0] == '/':
+		c.violate(ScopeWorkspace, "absolute path %q escapes workspace %q", w.text, c.Workspace)
+	case use == enter:
+		c.violate(ScopeWorkspace, leaves)
+	default:
+		c.violate(ScopeWorkspace, "path %q escapes workspace %q", w.text, c.Workspace)
 	}
 }
 
-// locateWord judges what a word of a command may name: itself, and a path glued
-// to an option, a key or a marker in front of it.
-func (c *checker) locateWord(text string, dirs []string, use Use, pos int, partly bool) {
-	c.locate(text, dirs, use, pos, partly)
-	glued(text, func(p string) {
-		c.read(len(p))
-		if strings.HasPrefix(p, "/") || climbs(p) {
-			c.locate(p, dirs, Argument, pos, partly)
+// judge judges words of a command: themselves, and a path glued to an option or a
+// key in front of it. One without a slash is no path.
+func (c *checker) judge(use Use, s *state, ws ...word) {
+	for i := 0; i < len(ws) && use != data; i++ {
+		w := ws[i]
+		if c.step(1 + len(w.text)/64); w.why != "" || w.text == ".." || w.text[0] != '-' && strings.Contains(w.text, "/") {
+			c.locate(w, use, s)
 		}
-	})
+		rest, more := w.text, use != read && w.why == ""
+		if len(rest) > 2 && rest[0] == '-' && rest[1] != '-' {
+			rest = "=" + rest[2:] // -I/path
+		}
+		for more {
+			var key string
+			key, rest, more = strings.Cut(rest, "=")
+			more = more && strings.Trim(key, "-+"+nameBytes) == ""
+			if c.step(len(rest) / 64); more && (strings.HasPrefix(rest, "/") || climbs(rest)) {
+				c.locate(word{rest, "", w.pos}, use, s)
+			}
+		}
+	}
 }
 
-// glued finds the paths that a word carries behind something else.
-func glued(text string, found func(string)) {
-	if rest, ok := strings.CutPrefix(text, "file:"); ok {
-		if host, ok := strings.CutPrefix(rest, "//"); ok {
-			i := strings.IndexByte(host, '/')
-			if i < 0 {
-				return
-			}
-			rest = host[i:]
-		}
-		found(rest)
+// redirect follows a redirection. What here-documents and here-strings hold is data.
+func (c *checker) redirect(rd *syntax.Redirect, s *state) {
+	if rd.Hdoc != nil || rd.Op == syntax.WordHdoc {
+		c.children(rd, s)
 		return
 	}
-	if rest, ok := strings.CutPrefix(text, "@"); ok {
-		found(rest)
+	w, use := c.expand(rd.Word, s), write
+	if rd.Op == syntax.RdrIn {
+		use = read
 	}
-	if key, val, ok := strings.Cut(text, "="); ok && strings.Trim(key, keyBytes) == "" {
-		found(strings.TrimPrefix(val, "@"))
-		glued(val, found)
-	}
-	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") {
-		// -I/path, -C../dir, -d@/file, -isystem/path, -Wl,-rpath,/path. Behind more
-		// letters than one it would be a guess where the path starts.
-		if len(text) > 2 {
-			found(strings.TrimPrefix(text[2:], "@"))
+	fd := strings.Trim(w.text, "0123456789")
+	switch {
+	case (rd.Op == syntax.DplIn || rd.Op == syntax.DplOut) && (fd == "" || fd == "-"):
+	case strings.HasPrefix(w.text, "/dev/tcp/") || strings.HasPrefix(w.text, "/dev/udp/"): // connections of bash
+		if c.Network == NetworkDeny {
+			c.violate("", reaches, w.text)
 		}
-		for _, opt := range longWithOneDash {
-			if rest, ok := strings.CutPrefix(text, opt); ok {
-				found(rest)
-			}
-		}
-		for rest := text; ; {
-			_, after, ok := strings.Cut(rest, ",")
-			if !ok {
-				break
-			}
-			if strings.HasPrefix(after, "/") {
-				p, _, _ := strings.Cut(after, ",")
-				found(p)
-			}
-			rest = after
-		}
+	default:
+		c.locate(w, use, s)
 	}
 }
-
-// longWithOneDash are compiler options that a path is glued to.
-var longWithOneDash = []string{
-	"-isystem", "-isysroot", "-idirafter", "-iquote", "-include", "-imacros", "-iprefix", "-specs",
-}
-
-const keyBytes = "-_+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

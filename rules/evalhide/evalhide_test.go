@@ -37,7 +37,7 @@ func checkout(t *testing.T, files map[string]string) string {
 func evalHide(t *testing.T, e evalhide.Attempt) *evalhide.Result {
 	t.Helper()
 	if e.SharedTemp == "" {
-		e.SharedTemp = "/nonexistent/shared" // the test's own files may be in /tmp
+		e.SharedTemp = "/sys/nowhere/shared" // the test's own files may be in /tmp
 	}
 	out, err := evalhide.Policy(e)
 	if err != nil {

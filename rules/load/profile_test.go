@@ -43,7 +43,7 @@ func TestProfileDirectory(t *testing.T) {
 	if _, err := o.Profile("dir"); err == nil || !strings.Contains(err.Error(), "dir.json") || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a directory: %v", err)
 	}
-	if _, err := (load.Options{ProfileDir: "/nonexistent"}).Profile(rules.PaperclipRunner); err != nil {
+	if _, err := (load.Options{ProfileDir: "/sys/nowhere"}).Profile(rules.PaperclipRunner); err != nil {
 		t.Errorf("no profile directory: %v", err)
 	}
 }

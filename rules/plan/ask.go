@@ -26,9 +26,9 @@ func (pl *Plan) ExposesID(id pathcheck.ID) bool {
 	return false
 }
 
-// HidesOn returns a hidden location that exists on a file system, or beneath
-// which it is mounted. It is given as [pathcheck.ID] has its device and as
-// [pathcheck.Mount] has it.
+// HidesOn returns a hidden location that is on a file system, or beneath which it
+// is mounted. dev is its device as in [pathcheck.ID], name as in
+// [pathcheck.Mount].
 func (pl *Plan) HidesOn(dev uint64, name string) (path string, ok bool) {
 	for _, h := range pl.Hidden {
 		if h.Exists && h.Info.ID.Dev == dev {
@@ -73,8 +73,8 @@ func (pl *Plan) WritableDirs() []string {
 	return out
 }
 
-// WritableRoot returns the root or exposed location of scope workspace in
-// which a place lies, if the plan leaves it writable.
+// WritableRoot returns the root or exposed location of scope workspace in which
+// loc lies, by its path, by another mount or by the inodes above it.
 func (pl *Plan) WritableRoot(loc pathcheck.Location) (string, bool) {
 	if !pl.scoped || pl.Hides(loc.Path) {
 		return "", false
@@ -102,11 +102,11 @@ func (pl *Plan) WritableRoot(loc pathcheck.Location) (string, bool) {
 // workspace lets nobody make a file. Without that scope there are none. The
 // error is that of a lookup; what does not exist is left out.
 func (pl *Plan) ReadOnly(t pathcheck.Tree, dirs ...string) ([]string, error) {
+	if !pl.scoped {
+		return nil, nil
+	}
 	var out []string
 	for _, dir := range dirs {
-		if !pl.scoped {
-			return nil, nil
-		}
 		loc, err := pathcheck.Resolve(t, dir)
 		if err != nil {
 			return nil, err

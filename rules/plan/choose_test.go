@@ -1,11 +1,13 @@
 package plan_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/pathtest"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
@@ -239,4 +241,27 @@ func parse(t *testing.T, text string) *rules.Policy {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return p
+}
+
+// TestPrepareDerivedElsewhere: the directory that was declared leads elsewhere
+// since the choice, to what the same launch hides.
+func TestPrepareDerivedElsewhere(t *testing.T) {
+	const links = "/l -> oc\n/oc2/own/f\n"
+	p, _, err := parse(t, `{"version":1,"hidden":[{"path":"${env:X}"}],"exposed":[{"path":"${env:X}/own","beneath":"${env:X}","kind":"dir"}]}`).
+		Expand(rules.Values{Env: []string{"X=/l"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := pathtest.New(sessions + links)
+	if p, _, err = plan.Choose(p, user(tree), tree); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Make(p, user(tree), tree); err != nil {
+		t.Errorf("unchanged: %v", err)
+	}
+	tree.Remove("/l")
+	tree.Add("/l -> oc2")
+	if _, err := plan.Make(p, user(tree), tree); !errors.Is(err, pathcheck.ErrChanged) {
+		t.Errorf("got %v, want %v", err, pathcheck.ErrChanged)
+	}
 }

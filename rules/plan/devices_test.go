@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/pathtest"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
 // TestDevices: each line of /dev, and the grants that it leads to.
@@ -68,7 +69,7 @@ func TestDevicesElsewhere(t *testing.T) {
 // TestDevicesMany: a directory too large to look through is granted entry by entry.
 func TestDevicesMany(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("/srv/secret/\n/dev/many/b block 8:0\n")
+	b.WriteString("/srv/secret/\n")
 	for i := range 5000 {
 		fmt.Fprintf(&b, "/dev/many/c%d char 60:%d\n", i, i)
 	}
@@ -79,5 +80,19 @@ func TestDevicesMany(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"/dev/many"}, tally.Split); diff != "" {
 		t.Errorf("split (-want +got):\n%s", diff)
+	}
+}
+
+// TestReachesDisk: which open devices lead below the file system.
+func TestReachesDisk(t *testing.T) {
+	tree := pathtest.New("/dev/sda block 8:0\n/srv/disk block 8:0\n/srv/mem char 1:1\n/dev/nvme0 char 240:0\n/srv/nvme0 char 240:0\n" +
+		"/dev/null char 1:3\n/dev/tty char 5:0\n/dev/shm/f\n/dev/bsg/0 char 242:0\n/srv/dir/")
+	for path, want := range map[string]bool{
+		"/dev/sda": true, "/srv/disk": true, "/srv/mem": true, "/dev/nvme0": true, "/dev/bsg/0": true,
+		"/srv/nvme0": false, "/dev/null": false, "/dev/tty": false, "/dev/shm/f": false, "/srv/dir": false,
+	} {
+		if got := plan.ReachesDisk(path, tree.Info(path)); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -144,10 +145,14 @@ func (pl *Plan) nearest(path string) (Hidden, bool) {
 	return Hidden{}, false
 }
 
-// collect finds what is never granted, and what is granted entry by entry.
-func (pl *Plan) collect() {
+// collect finds what is never granted, and what is granted entry by entry. A
+// directory cannot be both, as it would be where a mount that the table does not
+// show leads to a hidden one.
+func (pl *Plan) collect() error {
+	hidden := map[pathcheck.ID]Hidden{}
 	for _, h := range slices.Concat(pl.Hidden, pl.kernelMounts) {
 		if h.Exists {
+			hidden[h.Info.ID] = h
 			pl.ungranted[h.Info.ID] = h.Path
 		}
 		for _, a := range h.above {
@@ -159,7 +164,15 @@ func (pl *Plan) collect() {
 			}
 		}
 	}
-	for _, h := range pl.Hidden {
-		delete(pl.ancestors, h.Info.ID)
+	for _, path := range slices.Sorted(maps.Keys(pl.expand)) {
+		h, ok := hidden[pl.expand[path]]
+		if !ok {
+			continue
+		}
+		if _, known := pl.mounts.Of(path); known {
+			return fmt.Errorf("%s is what %s was: %w", strconv.Quote(path), strconv.Quote(h.Path), pathcheck.ErrChanged)
+		}
+		return &rules.Error{Key: h.Key, Path: h.Path, Msg: "is the same directory as " + strconv.Quote(path) + ", which stands above something hidden"}
 	}
+	return nil
 }

@@ -79,7 +79,7 @@ func (pl *Plan) keepKernelMount(t pathcheck.Tree, point string) (bool, error) {
 	}
 	for _, of := range []string{"/proc", "/sys"} {
 		own, err := pathcheck.Resolve(t, of)
-		if err != nil || !own.Exists || own.Info.ID != loc.Info.ID || pl.closed(of) {
+		if err != nil || !own.Exists || own.Info.ID != loc.Info.ID {
 			continue
 		}
 		pl.kernelMounts = append(pl.kernelMounts, Hidden{Key: kernelKey, Path: loc.Path, author: byPolicy, above: loc.Above})

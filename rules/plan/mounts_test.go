@@ -1,11 +1,13 @@
 package plan_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck/pathtest"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 )
 
@@ -17,6 +19,7 @@ func TestKernelMounts(t *testing.T) {
 		/sys/fs/cgroup/ mount cgroup2 0:23
 		/c/proc/ mount proc 0:30
 		/mnt/sys bind /sys
+		/mnt/sys/fs/cgroup bind /sys/fs/cgroup
 		/dev/cg bind /sys/fs/cgroup
 		/under/proc/ mount proc 0:31
 		/under/ mount tmpfs 0:32
@@ -27,7 +30,7 @@ func TestKernelMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// /mnt/sys is the inode of /sys: hiding it would take /sys away.
-	checkPlan(t, tree, "-/srv/secret", pl, "/srv/secret ~/c/proc ~/dev/cg", "/ /c /dev /mnt /srv", "")
+	checkPlan(t, tree, "-/srv/secret", pl, "/srv/secret ~/c/proc ~/mnt/sys/fs/cgroup ~/dev/cg", "/ /c /dev /mnt /srv", "")
 	pl, err = plan.Make(policy("-/srv/secret"), user(tree), tree)
 	if err != nil {
 		t.Fatal(err)
@@ -73,12 +76,13 @@ func TestOverlays(t *testing.T) {
 		{"relative and gone", "-/base/secret", []string{"base", "/gone"}, "/base/secret", "overlay"},
 		{"gone, in the hidden", "-/merged", []string{"/gone"}, "/merged", ""},
 		{"elsewhere", "-/srv/secret", []string{"/up", "/base"}, "/srv/secret", ""},
+		{"layer on a disk in the hidden", "-/base", []string{"/up", "/base/disk"}, "/base ~/merged", ""},
 		{"exposed layer", "-/base +/base/l", []string{"/up", "/base/l"}, "/base", ""},
 		{"hidden in the overlay", "-/merged/secret", []string{"/up", "/base"}, "/merged/secret", "overlay overlay"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tree := pathtest.New(base + "/base/secret/\n/base/l/\n/up/\n/short -> base\n/merged/ mount overlay 0:40\n/merged/secret/")
+			tree := pathtest.New(base + "/base/secret/\n/base/l/\n/up/\n/short -> base\n/merged/ mount overlay 0:40\n/merged/secret/\n/base/disk/ mount ext4 8:2")
 			l := user(tree)
 			l.Mounts[1].Layers = tt.layers
 			pl, err := plan.Make(policy(tt.policy), l, tree)
@@ -87,6 +91,32 @@ func TestOverlays(t *testing.T) {
 			}
 			checkPlan(t, tree, tt.policy, pl, tt.hidden, strings.Join(pl.Frozen, " "), tt.limit)
 		})
+	}
+}
+
+// TestAliasChanged: a mount that the table shows is not there any more, and what
+// stands in its place may lead anywhere.
+func TestAliasChanged(t *testing.T) {
+	tree := pathtest.New(base + "/m -> home")
+	l := user(tree)
+	l.Mounts = pathtest.New(base + "/m bind /srv").Mounts()
+	if _, err := plan.Make(policy("-/srv/secret"), l, tree); !errors.Is(err, pathcheck.ErrChanged) {
+		t.Errorf("got %v, want %v", err, pathcheck.ErrChanged)
+	}
+}
+
+// TestUnseenAlias: without a mount table, a directory above one hidden path that is
+// itself hidden by another name cannot be granted entry by entry.
+func TestUnseenAlias(t *testing.T) {
+	tree := pathtest.New("/a/x/key\n/a/f\n/b bind /a")
+	l := plan.Launch{Cwd: "/", EUID: 1000}
+	var perr *rules.Error
+	_, err := plan.Make(policy("-/a -/b/x"), l, tree)
+	if !errors.As(err, &perr) || perr.Key != "hidden[0]" || !strings.Contains(perr.Msg, `"/b"`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := plan.Make(policy("-/a -/b"), l, tree); err != nil {
+		t.Errorf("both hidden: %v", err)
 	}
 }
 
@@ -119,5 +149,35 @@ func TestCheckMounts(t *testing.T) {
 		if err := pl.CheckMounts(later.Mounts()); (err == nil) != ok {
 			t.Errorf("%s: %v", mount, err)
 		}
+	}
+}
+
+// TestCheckMountsOverlay: an overlay that came up may show anything that is hidden.
+func TestCheckMountsOverlay(t *testing.T) {
+	tree := pathtest.New(base + "/merged/ mount overlay 0:40")
+	mounts := tree.Mounts()
+	mounts[1].Layers = []string{"/up", "/base"}
+	before := user(tree)
+	before.Mounts = mounts[:1]
+	pl, err := plan.Make(policy("-/srv/secret"), before, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pl.CheckMounts(mounts); err == nil || !strings.Contains(err.Error(), `an overlay came up at "/merged"`) {
+		t.Errorf("an overlay that came up: %v", err)
+	}
+	before.Mounts = mounts
+	if pl, err = plan.Make(policy("-/srv/secret"), before, tree); err != nil {
+		t.Fatal(err)
+	}
+	if err := pl.CheckMounts(mounts); err != nil {
+		t.Errorf("an overlay that was there: %v", err)
+	}
+	nothing, err := plan.Make(policy(""), user(pathtest.New(base)), pathtest.New(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nothing.CheckMounts(mounts); err != nil {
+		t.Errorf("nothing is hidden: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // which stood above them. A plan is made again when the file system changes
 // under it. A peer may swap directories between two plans and swap back: what
 // was once hidden stays hidden. The zero value has no plans in it.
-type Past struct{ past, now identities }
+type Past struct{ earlier, now identities }
 
 type identities struct{ hidden, above map[pathcheck.ID]string }
 
@@ -27,7 +27,7 @@ func (i *identities) add(more identities) {
 // begin starts a plan.
 func (s *Past) begin() {
 	if s != nil {
-		s.past.add(s.now)
+		s.earlier.add(s.now)
 		s.now = identities{}
 	}
 }
@@ -52,19 +52,19 @@ func (pl *Plan) addPast() error {
 	if pl.launch.Past == nil {
 		return nil
 	}
-	past := pl.launch.Past.past
+	earlier := pl.launch.Past.earlier
 	for path, id := range pl.expand {
-		if was, ok := past.hidden[id]; ok {
+		if was, ok := earlier.hidden[id]; ok {
 			return fmt.Errorf("%s is what %s was: %w", strconv.Quote(path), strconv.Quote(was), pathcheck.ErrChanged)
 		}
 	}
-	for id, path := range past.above {
+	for id, path := range earlier.above {
 		if _, ok := pl.ungranted[id]; !ok {
 			pl.ungranted[id] = path
 			pl.ancestors[id] = !pathcheck.Within("/dev", path)
 		}
 	}
-	for id, path := range past.hidden {
+	for id, path := range earlier.hidden {
 		pl.ungranted[id] = path
 		delete(pl.ancestors, id)
 	}

@@ -86,4 +86,21 @@ func TestPastAbove(t *testing.T) {
 	if _, err := plan.Make(policy("-/srv/secret"), l, x); !errors.Is(err, pathcheck.ErrChanged) {
 		t.Errorf("got %v, want %v", err, pathcheck.ErrChanged)
 	}
+
+	// Nor are they once it stands elsewhere.
+	x.Rename("/srv", "/aside")
+	x.Add("/srv/secret/new")
+	pl, err := plan.Make(policy("-/srv/secret"), l, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec plan.Recorder
+	if _, err := pl.Walk(x, &rec); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range rec.Grants {
+		if pathcheck.Within("/aside", g.Path) {
+			t.Errorf("%s is granted, and was hidden", g.Path)
+		}
+	}
 }

@@ -152,7 +152,9 @@ func Make(p *rules.Policy, l Launch, t pathcheck.Tree) (*Plan, error) {
 	if err := pl.checkNeeded(t); err != nil {
 		return nil, err
 	}
-	pl.collect()
+	if err := pl.collect(); err != nil {
+		return nil, err
+	}
 	if err := pl.addPast(); err != nil {
 		return nil, err
 	}

@@ -191,6 +191,7 @@ func TestPlan(t *testing.T) {
 		{name: "bind of the parent", tree: "/m/x bind /srv", policy: "-/srv/secret", hidden: "/srv/secret ~/m/x/secret", frozen: "/ /m /m/x /srv"},
 		{name: "bind of the root", tree: "/m bind /", policy: "-/srv/secret", hidden: "/srv/secret ~/m/srv/secret", frozen: "/ /m /m/srv /srv"},
 		{name: "bind of the missing", tree: "/m bind /srv", policy: "-/srv/new", hidden: "/srv/new ~/m/new", frozen: "/ /m /srv"},
+		{name: "bind of a part of /sys", tree: "/sys/ mount sysfs 0:22\n/sys/x/f\n/mnt/x bind /sys/x", policy: "-/sys/x", hidden: "/sys/x ~/mnt/x", frozen: "/ /mnt /sys"},
 		{name: "both named", tree: "/x bind /srv/secret", policy: "-/x -/srv/secret", hidden: "/x /srv/secret", frozen: "/ /srv"},
 		{name: "within the hidden", tree: "/srv/secret/x bind /srv/secret/deep", policy: "-/srv/secret", hidden: "/srv/secret", frozen: "/ /srv"},
 		{name: "a disk below, mounted twice", tree: "/srv/secret/d/ mount ext4 8:2\n/mnt/d bind /srv/secret/d", policy: "-/srv/secret", hidden: "/srv/secret ~/mnt/d", frozen: "/ /mnt /srv"},

@@ -156,7 +156,7 @@ func TestRootErrors(t *testing.T) {
 	tests := []struct {
 		name, tree, policy  string
 		workspace, writable string
-		root                bool
+		root, noMounts      bool   // noMounts: the mount table is not known
 		want                string // "" for none
 	}{
 		{name: "nothing wrong"},
@@ -167,6 +167,8 @@ func TestRootErrors(t *testing.T) {
 		{name: "workspace is home by a mount", tree: "/m bind /home/u", workspace: "/m", want: `workspace /m: is the home directory`},
 		{name: "workspace holds a mount of home", tree: "/m/h bind /home", workspace: "/m", want: `workspace /m: is above the home directory "/m/h/u"`},
 		{name: "workspace holds a mount of the root", tree: "/m/all bind /", workspace: "/m", want: `workspace /m: is above`},
+		{name: "workspace is home by a mount that is not known", noMounts: true, tree: "/m bind /home/u", workspace: "/m", want: `workspace /m: is the home directory under another path`},
+		{name: "workspace is above home by a mount that is not known", noMounts: true, tree: "/m bind /home", workspace: "/m", want: `workspace /m: is above the home directory under another path`},
 		{name: "workspace in home", workspace: "/home/u/.ssh"},
 		{name: "workspace above the shim", tree: "/opt/shims/tool", workspace: "/opt", want: `workspace /opt: is above the shim`},
 		{name: "workspace is the shim's directory", tree: "/opt/shims/tool", workspace: "/opt/shims", want: `workspace /opt/shims: is above the shim`},
@@ -176,6 +178,7 @@ func TestRootErrors(t *testing.T) {
 		{name: "workspace through a file", workspace: "/etc/passwd/x", want: `workspace /etc/passwd/x:`},
 		{name: "workspace may not be looked up", tree: "/closed/ nosearch", workspace: "/closed/x", want: `workspace /closed/x: may not be looked up`},
 
+		{name: "writable is the shim", tree: "/opt/shims/tool", writable: "/opt/shims/tool", want: `writable[0] /opt/shims/tool: is the shim`},
 		{name: "writable is the root", writable: "/", want: `writable[0] /: is /`},
 		{name: "writable is above home", writable: "/home", want: `writable[0] /home: is above the home directory`},
 		{name: "writable is missing", writable: "/gone", want: `writable[0] /gone: does not exist`},
@@ -215,6 +218,9 @@ func TestRootErrors(t *testing.T) {
 			s.p.Workspace = tt.workspace
 			if tt.root {
 				s.l.EUID = 0
+			}
+			if tt.noMounts {
+				s.l.Mounts = nil
 			}
 			_, err := plan.Make(s.p, s.l, tree)
 			checkOpen(t, tree)

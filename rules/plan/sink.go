@@ -2,8 +2,8 @@ package plan
 
 import "github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 
-// A Grant is one decision of the compiler: these rights on this inode, and on
-// all beneath it if it is a directory.
+// A Grant is one decision of a plan: these rights on this inode, and on all
+// beneath it if it is a directory.
 type Grant struct {
 	// Path is the place at which the inode was found, for people; the grant
 	// is about the node.
@@ -11,7 +11,7 @@ type Grant struct {
 	Access Access
 }
 
-// A Sink takes the compiler's grants. The node is open during the call only.
+// A Sink takes the grants of a walk. The node is open during the call only.
 type Sink interface {
 	Grant(g Grant, n pathcheck.Node) error
 }

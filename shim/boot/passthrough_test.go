@@ -139,7 +139,7 @@ func TestPassThroughDecision(t *testing.T) {
 		{"another name, set", record.Record{Real: "/bin/true", PolicyEnv: "P"}, []string{"P=x"}, 0, false},
 		{"another name, default set", record.Record{Real: "/bin/true", PolicyEnv: "P"}, []string{"SANDBOX_EXEC_SHIM_POLICY=x"}, 0, true},
 		{"refuse", record.Record{Real: "/bin/true", OnMissing: record.Refuse}, nil, 0, false},
-		{"missing file", record.Record{Real: "/nonexistent"}, nil, 0, false},
+		{"missing file", record.Record{Real: "/sys/nowhere"}, nil, 0, false},
 		{"directory", record.Record{Real: "/bin"}, nil, 0, false},
 		{"script", record.Record{Real: script}, nil, 0, false},
 		{"unreadable", record.Record{Real: unreadable}, nil, 65534, false},

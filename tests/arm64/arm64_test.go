@@ -188,7 +188,7 @@ func TestPassThrough(t *testing.T) {
 		"a shim":        `exec $qemu $loop /proc/self/cmdline`,
 	} {
 		_, errs, exit := run(t, shim, script,
-			"missing="+recorded(t, record.Record{Real: "/nonexistent"}), "loop="+recorded(t, record.Record{Real: runner}))
+			"missing="+recorded(t, record.Record{Real: "/sys/nowhere"}), "loop="+recorded(t, record.Record{Real: runner}))
 		if exit != 125 || !strings.HasPrefix(errs, "runner: exec ") {
 			t.Errorf("%s: %d %s", name, exit, errs)
 		}

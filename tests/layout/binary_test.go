@@ -53,6 +53,35 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
+// TestShimWithoutTheCommandCheckSaysSo: a policy that asks for the check stops, or
+// the program runs with a warning where nothing is required.
+func TestShimWithoutTheCommandCheckSaysSo(t *testing.T) {
+	bin := t.TempDir()
+	build(t, "BIN="+bin, "TAGS=nocommandcheck")
+	for _, row := range []struct {
+		policy, stdout, says string
+		code                 int
+	}{
+		{`{"version":1,"network":"deny"}`, "ran\n", "", 0},
+		{`{"version":1,"network":"deny","commandCheck":"deny"}`, "", "without the command check", 125},
+		{`{"version":1,"required":false,"network":"deny","commandCheck":"deny"}`, "ran\n", "warning", 0},
+	} {
+		cmd := exec.Command(filepath.Join(bin, "sandbox-exec-shim"), "-c", "echo ran")
+		cmd.Args[0] = "sh"
+		policy := strings.Replace(row.policy, "{", `{"program":"/bin/sh",`, 1)
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "SANDBOX_EXEC_SHIM_POLICY=" + policy}
+		var stdout, stderr strings.Builder
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := cmd.Run()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		if code := cmd.ProcessState.ExitCode(); code != row.code || stdout.String() != row.stdout || !strings.Contains(stderr.String(), row.says) || (row.says == "") != (stderr.Len() == 0) {
+			t.Errorf("%s: exit %d, %q, %q; want %d, %q and %q", row.policy, code, stdout.String(), stderr.String(), row.code, row.stdout, row.says)
+		}
+	}
+}
+
 func testSize(t *testing.T, shim []byte, most int) {
 	t.Helper()
 	if len(shim) > most {

@@ -21,7 +21,7 @@ func demo(t *testing.T, bin string, uid uint32) (string, error) {
 	}
 	cmd := exec.Command("bash", script, bin)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"}
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/sys/nowhere"}
 	if os.Geteuid() == 0 && uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	}

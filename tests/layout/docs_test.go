@@ -132,7 +132,7 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"README.md", "SECURITY.md", "CHANGELOG.md"} {
+	for _, name := range []string{"README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md"} {
 		files = append(files, filepath.Join(root, name))
 	}
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)

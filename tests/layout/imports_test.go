@@ -98,8 +98,45 @@ var arrows = []arrow{
 		why: "the binary only hands the start to the launch",
 	},
 	{
-		pkg: "cmd/install-shim", may: []string{"rules", "rules/load", "rules/plan", "rules/evalhide", "pathcheck", "pathcheck/command", "shim", "shim/boot", "shim/record", "shim/report"},
-		why:  "the admin tool uses the launch's own plan and report, and the launch never uses the tool",
+		pkg: "cmd/install-shim", may: []string{
+			"cmd/install-shim/internal/place", "cmd/install-shim/internal/policies", "cmd/install-shim/internal/probe",
+			"cmd/install-shim/internal/voice",
+		},
+		why:  "main is the table of commands, and each command lives in a room",
+		then: true,
+	},
+	{
+		pkg: "cmd/install-shim/internal/voice", may: []string{}, then: true,
+		why: "how commands read their line and speak has nothing to do with what they do",
+	},
+	{
+		pkg: "cmd/install-shim/internal/shims", may: []string{"cmd/install-shim/internal/voice", "pathcheck", "shim/record"}, then: true,
+		why: "a shim is found by its file, without a policy",
+	},
+	{
+		pkg: "cmd/install-shim/internal/place",
+		may: []string{
+			"cmd/install-shim/internal/shims", "cmd/install-shim/internal/voice", "pathcheck", "shim/boot", "shim/record",
+		},
+		why:  "what moves files reads no policy and starts nothing",
+		then: true,
+	},
+	{
+		pkg: "cmd/install-shim/internal/policies",
+		may: []string{
+			"cmd/install-shim/internal/shims", "cmd/install-shim/internal/voice",
+			"rules", "rules/evalhide", "rules/load", "pathcheck", "pathcheck/command", "shim", "shim/record", "shim/report",
+		},
+		why:  "the tool uses the launch's own plan and report, and the launch never uses the tool",
+		then: true,
+	},
+	{
+		pkg: "cmd/install-shim/internal/probe",
+		may: []string{
+			"cmd/install-shim/internal/policies", "cmd/install-shim/internal/shims", "cmd/install-shim/internal/voice",
+			"rules", "pathcheck", "shim", "shim/record", "shim/report",
+		},
+		why:  "a probe launches what was installed, and changes none of it",
 		then: true,
 	},
 }
@@ -275,6 +312,10 @@ func TestMayImport(t *testing.T) {
 		{"shim/anything", "shim", true},
 		{"cmd/sandbox-exec-shim", "rules", false},
 		{"cmd/install-shim/anything", "cmd/install-shim", true},
+		{"cmd/install-shim", "rules", false},
+		{"cmd/install-shim/internal/place", "rules", false},
+		{"cmd/install-shim/internal/shims", "cmd/install-shim/internal/place", false},
+		{"cmd/install-shim/internal/probe", "cmd/install-shim/internal/place", false},
 	} {
 		a, ok := arrowOf(module + "/" + row.pkg)
 		if !ok {

@@ -111,7 +111,7 @@ func (rs *Ruleset) grantPorts(n rules.Network) error {
 	return nil
 }
 
-// Grant adds a rule on the inode that the compiler looked at.
+// Grant adds a rule on the inode that the walk looked at.
 func (rs *Ruleset) Grant(g plan.Grant, n pathcheck.Node) error {
 	fd, ok := pathcheck.FD(n)
 	if !ok {

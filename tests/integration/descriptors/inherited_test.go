@@ -110,7 +110,7 @@ func place(t *testing.T, u launch.User) string {
 	return dir
 }
 
-func TestInherited(t *testing.T) {
+func TestDescriptorsStayAsAsked(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := place(t, u)
@@ -194,7 +194,7 @@ func TestInherited(t *testing.T) {
 }
 
 // What stands on 0 to 2 is never closed, and reported.
-func TestStandardStays(t *testing.T) {
+func TestStandardDescriptorsStayAndAreReported(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := place(t, u)
@@ -224,7 +224,7 @@ func TestStandardStays(t *testing.T) {
 
 // A hidden directory that was moved since it was opened is known by what it
 // is, and by what stands above it.
-func TestMovedDirectory(t *testing.T) {
+func TestMovedHiddenDirectoryIsClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	u := launch.Current()
 	dir := place(t, u)
@@ -243,7 +243,7 @@ func TestMovedDirectory(t *testing.T) {
 }
 
 // Without /proc, the descriptors are still found and told apart.
-func TestWithoutProc(t *testing.T) {
+func TestDescriptorsAreToldApartWithoutProc(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	dir := place(t, launch.Root)
 	sh := launch.Install(t, launch.Root.Dir(t), "sh", launch.Record{Real: "/bin/sh"})
@@ -267,7 +267,7 @@ export SANDBOX_EXEC_SHIM_POLICY="$0"; exec "$1" -c "$2" sh 0 1 2 3 4 5 6 7 8 9`,
 }
 
 // Node talks to its children over a unix socket that stands above 2.
-func TestNodeChannel(t *testing.T) {
+func TestNodeTalksToItsChildren(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.Program("node"))
 	const parent = `const cp = require("child_process");
 const child = cp.fork(process.argv[2], { execPath: process.argv[3], env: { ...process.env, SANDBOX_EXEC_SHIM_POLICY: process.argv[4] } });

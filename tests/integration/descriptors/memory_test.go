@@ -12,9 +12,9 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestProcessMemory hands over the memory of a process outside: who may write
+// TestMemoryOfAProcessIsClosed hands over the memory of a process outside: who may write
 // it runs what it likes there, so no launch that confines leaves it open.
-func TestProcessMemory(t *testing.T) {
+func TestMemoryOfAProcessIsClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := u.Dir(t)

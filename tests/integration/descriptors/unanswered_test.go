@@ -51,7 +51,7 @@ func unsearchable(t *testing.T, f *os.File) *os.File {
 
 // A directory of which it is not known what is above it is closed: by its path,
 // where it has one, or because no question has been answered.
-func TestDirectoryUnanswered(t *testing.T) {
+func TestUnexaminedDirectoryIsClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	const hidden, unknown = "leads to the hidden path", "cannot be examined"
 	const outer = "stands where it cannot be told"
@@ -117,8 +117,9 @@ func TestDirectoryUnanswered(t *testing.T) {
 
 // Without /proc, descriptors are found that stand above a limit which was lowered
 // after they were opened.
-func TestWithoutProcAboveTheLimit(t *testing.T) {
-	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("bash"))
+func TestDescriptorsAboveALoweredLimitAreClosed(t *testing.T) {
+	const before = 1024
+	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("bash"), launch.OpenFiles(before))
 	dir := place(t, launch.Root)
 	bash := launch.Install(t, launch.Root.Dir(t), "bash", launch.Record{Real: launch.Look(t, "bash")})
 	const numbers = "3 60 64 200 511 512 1000"
@@ -130,7 +131,8 @@ for n in ` + numbers + `; do eval "exec $n<\"\$3/secret\""; done; exec 70</dev/n
 ulimit -n 40; export SANDBOX_EXEC_SHIM_POLICY="$0"
 exec "$1" -c "$2" sh ` + numbers + ` 70`, policy, bash, asks, dir,
 			},
-			Sys: &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS},
+			Sys:   &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS},
+			Setup: &launch.Setup{NoFile: &[2]uint64{before, before}},
 		}
 		want := "70"
 		if policy == "" {
@@ -190,7 +192,7 @@ func endedThread(t *testing.T) *os.File {
 }
 
 // The memory of a thread that has ended is still that of its process.
-func TestMemoryOfAnEndedThread(t *testing.T) {
+func TestMemoryOfAnEndedThreadIsClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := u.Dir(t)

@@ -152,7 +152,7 @@ func (w *world) checkWays(t *testing.T, dir, policy string, ways []way) {
 	}
 }
 
-func TestCase75_PlainCheckout(t *testing.T) {
+func TestCase75_PlainCheckoutHidesItsGraders(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		// The linked work tree shows the same file.
@@ -160,9 +160,9 @@ func TestCase75_PlainCheckout(t *testing.T) {
 	})
 }
 
-// TestCase48_LinkedWorkTree and 75 for a work tree: its .git is a file, and the
+// TestCase48_LinkedWorkTreeHidesItsGraders and 75 for a work tree: its .git is a file, and the
 // store is elsewhere.
-func TestCase48_LinkedWorkTree(t *testing.T) {
+func TestCase48_LinkedWorkTreeHidesItsGraders(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		for name, start := range map[string]string{"absolute": "gitdir: /", "relative": "gitdir: ../"} {
 			t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestCase48_LinkedWorkTree(t *testing.T) {
 }
 
 // A clone that borrows objects leads to where they are.
-func TestBorrowedObjects(t *testing.T) {
+func TestBorrowedObjectsAreHidden(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		clone := w.dir + "/clone"
@@ -215,7 +215,7 @@ func TestBorrowedObjects(t *testing.T) {
 	})
 }
 
-func TestCase76_OwnGraders(t *testing.T) {
+func TestCase76_OwnGradersStay(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		u.Mkdir(t, w.repo+"/spec", 0o755)

@@ -34,7 +34,7 @@ func capabilities(t *testing.T, c launch.Cmd) map[string]uint64 {
 	return out
 }
 
-func TestCapabilities(t *testing.T) {
+func TestCapabilitiesAreAsAsked(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		const show = "exec cat /proc/self/status"
@@ -86,7 +86,7 @@ func TestCapabilities(t *testing.T) {
 }
 
 // An ordinary user may have capabilities too, in the ambient set.
-func TestAmbientCapabilities(t *testing.T) {
+func TestAmbientCapabilitiesAreRestricted(t *testing.T) {
 	launch.Need(t, launch.IsRoot)
 	p := newPlace(t, launch.Nobody)
 	const show = "exec cat /proc/self/status"

@@ -15,7 +15,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestReportDestinations(t *testing.T) {
+func TestReportIsARegularFileOfTheUser(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		at := func(name string) string { return filepath.Join(p.work, name) }
@@ -101,7 +101,7 @@ func TestReportDestinations(t *testing.T) {
 	})
 }
 
-func TestReportDescriptor(t *testing.T) {
+func TestReportGoesToADescriptor(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		r, w, err := pipe2(0)

@@ -31,7 +31,7 @@ func without(errno syscall.Errno) map[string]func(*launch.Cmd) {
 	}
 }
 
-func TestCase15_UnavailableRequired(t *testing.T) {
+func TestCase15_RequiredStopsWithoutLandlock(t *testing.T) {
 	launch.Need(t, launch.Seccomp)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -60,7 +60,7 @@ func TestCase15_UnavailableRequired(t *testing.T) {
 	})
 }
 
-func TestCase16_UnavailableNotRequired(t *testing.T) {
+func TestCase16_NotRequiredRunsAndSaysSo(t *testing.T) {
 	launch.Need(t, launch.Seccomp)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -89,7 +89,7 @@ func TestCase16_UnavailableNotRequired(t *testing.T) {
 	})
 }
 
-func TestCase17_StepsFail(t *testing.T) {
+func TestCase17_NoStepFailsInSilence(t *testing.T) {
 	launch.Need(t, launch.IsRoot, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -147,7 +147,7 @@ func TestCase17_StepsFail(t *testing.T) {
 	})
 }
 
-func TestCase18_OtherABIs(t *testing.T) {
+func TestCase18_EachABIHoldsWhatIsReported(t *testing.T) {
 	launch.Need(t, launch.Seccomp, launch.ABIAtLeast(3))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -199,7 +199,7 @@ func TestCase18_OtherABIs(t *testing.T) {
 
 // What a right is good for on the real kernel: below ABI 3 truncate(2) of a
 // hidden file is not covered, from 3 on it is.
-func TestTruncateOfHidden(t *testing.T) {
+func TestHiddenFileIsNotTruncated(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(3), launch.Program("python3"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)

@@ -15,7 +15,7 @@ import (
 )
 
 // Under tight limits a launch is confined as asked, or it is none.
-func TestResourceLimits(t *testing.T) {
+func TestTightLimitsConfineOrStop(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -61,7 +61,7 @@ func TestResourceLimits(t *testing.T) {
 
 // Whatever system call fails, or does nothing and says it did: a launch is
 // confined or it is none.
-func TestInjectedErrors(t *testing.T) {
+func TestFailingCallsConfineOrStop(t *testing.T) {
 	launch.Need(t, launch.IsRoot, launch.Landlock)
 	calls := map[string]uintptr{
 		"openat": unix.SYS_OPENAT, "getdents64": unix.SYS_GETDENTS64, "fstat": unix.SYS_FSTAT, "faccessat": unix.SYS_FACCESSAT, "faccessat2": unix.SYS_FACCESSAT2,
@@ -97,7 +97,7 @@ func TestInjectedErrors(t *testing.T) {
 }
 
 // A program in a directory that is gone, and one without arguments.
-func TestOddStarts(t *testing.T) {
+func TestStartsWithoutDirectoryOrArguments(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		gone := u.Mkdir(t, filepath.Join(p.work, "gone"), 0o755)
@@ -132,7 +132,7 @@ func TestOddStarts(t *testing.T) {
 }
 
 // What the installer wrote into the record counts.
-func TestRecord(t *testing.T) {
+func TestRecordOfTheInstallerCounts(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		report, log := filepath.Join(p.work, "recorded report"), filepath.Join(p.work, "recorded log")
@@ -169,7 +169,7 @@ func TestRecord(t *testing.T) {
 }
 
 // A shim that wants a policy does not run its program without one.
-func TestRefuseWithoutPolicy(t *testing.T) {
+func TestRefusesToRunWithoutAPolicy(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		launch.Install(t, p.bin, "sh", launch.Record{Real: launch.Look(t, "sh"), OnMissing: record.Refuse})
@@ -183,7 +183,7 @@ func TestRefuseWithoutPolicy(t *testing.T) {
 }
 
 // A bounding set that cannot be reduced is said.
-func TestBoundingSetStays(t *testing.T) {
+func TestBoundingSetThatStaysIsReported(t *testing.T) {
 	launch.Need(t, launch.IsRoot)
 	p := newPlace(t, launch.Root)
 	c := p.sh("exec cat /proc/self/status", p.policy(object{"report": p.report}))

@@ -10,7 +10,7 @@ import (
 )
 
 // A message keeps to its line, whatever the names in it hold, and is one write.
-func TestMessages(t *testing.T) {
+func TestMessageIsOneLineAndOneWrite(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		odd := "a\nb\x1b[31m \"q\" \xff"
@@ -42,7 +42,7 @@ func TestMessages(t *testing.T) {
 		}
 		t.Run("hint", func(t *testing.T) {
 			packets := packetPipe(t)
-			shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!/nonexistent\n"))})
+			shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!"+launch.Nowhere+"\n"))})
 			launch.Cmd{Path: shim, Args: []string{"x"}, User: u, Stderr: packets.w}.Run(t)
 			got := packets.read(t)
 			if len(got) != 2 || !strings.HasPrefix(got[1], "sandbox-exec-shim: hint: ") {

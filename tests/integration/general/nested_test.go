@@ -80,7 +80,7 @@ func readable(depth int) string {
 	return b.String() + "secret 17"
 }
 
-func TestCase14_Nesting(t *testing.T) {
+func TestCase14_NestedPoliciesAddUp(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		n := newNest(t, u)
@@ -156,7 +156,7 @@ func TestCase14_Nesting(t *testing.T) {
 }
 
 // Ordinary programs work at the deepest level, although / cannot be listed.
-func TestCase14_ProgramsAtDepth(t *testing.T) {
+func TestCase14_ProgramsWorkAtDepth(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.Program("git"), launch.Program("python3"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		n := newNest(t, u)

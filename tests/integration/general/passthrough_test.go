@@ -44,7 +44,7 @@ func untouched(t *testing.T, p place, shim string, policy any) {
 	}
 }
 
-func TestCase01_NoPolicy(t *testing.T) {
+func TestCase01_NoPolicyChangesNothing(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		t.Run("record", func(t *testing.T) { untouched(t, p, p.shim, nil) })
@@ -56,7 +56,7 @@ func TestCase01_NoPolicy(t *testing.T) {
 	})
 }
 
-func TestCase02_BlankPolicy(t *testing.T) {
+func TestCase02_BlankIsNoPolicy(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		for name, blank := range map[string]string{"empty": "", "space": " ", "all white space": " \t\r\n\v\f "} {
@@ -75,7 +75,7 @@ func TestCase02_BlankPolicy(t *testing.T) {
 }
 
 // A shim that gives its file's owner's rights refuses, whatever is asked.
-func TestSetuidShimRefuses(t *testing.T) {
+func TestSetIDShimRefuses(t *testing.T) {
 	launch.Need(t, launch.IsRoot)
 	p := newPlace(t, launch.Nobody)
 	for name, mode := range map[string]os.FileMode{"setuid": os.ModeSetuid | 0o755, "setgid": os.ModeSetgid | 0o755} {
@@ -94,7 +94,7 @@ func TestSetuidShimRefuses(t *testing.T) {
 	}
 }
 
-func TestCase13_NestedWithoutPolicy(t *testing.T) {
+func TestCase13_NestedShimNeedsNoPolicy(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		p.wantReadable(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestPatience hangs a launch in the writing of its report, into a pipe that
+// TestHangingReportCanBeInterrupted hangs a launch in the writing of its report, into a pipe that
 // is full. Before the ten seconds are over a signal waits for the program;
 // after them the launch says what it waits for and the signal ends it.
-func TestPatience(t *testing.T) {
+func TestHangingReportCanBeInterrupted(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestCase03_MalformedPolicy(t *testing.T) {
+func TestCase03_MalformedPolicyStops(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		p.wantNotStarted(t, p.mark("{"), 125, "SANDBOX_EXEC_SHIM_POLICY")
@@ -22,7 +22,7 @@ func TestCase03_MalformedPolicy(t *testing.T) {
 // canary stands in the values of bad policies and must not be repeated.
 const canary = "c4n4ry"
 
-func TestPolicyFaults(t *testing.T) {
+func TestFaultyPolicyStopsAndIsNotRepeated(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		h := fmt.Sprintf(`%q`, p.hidden)
@@ -63,6 +63,12 @@ func TestPolicyFaults(t *testing.T) {
 			{"control character", "{\"version\":1,\"hidden\":[\"/a\n" + canary + "\"]}", "JSON"},
 			{"long name", `{"version":1,"hidden":["/` + strings.Repeat("n", 256) + `"]}`, "hidden[0]"},
 			{"long path", `{"version":1,"hidden":["` + strings.Repeat("/n", 2100) + `"]}`, "hidden[0]"},
+			{"too many entries", `{"version":1,"hidden":[` + strings.Repeat(`"/a",`, 4096) + `"/a"]}`, "hidden"},
+			{"root missing", `{"version":1,"hidden":[{"path":"${root}/a"}]}`, "root"},
+			{"root relative", `{"version":1,"root":"` + canary + `","hidden":["/a"]}`, "root"},
+			{"root with dots", `{"version":1,"root":"/a/../b","hidden":["/a"]}`, "root"},
+			{"network without udp", `{"version":1,"network":{"connectTCP":[1]}}`, "network.udp"},
+			{"network, no such port", `{"version":1,"network":{"connectTCP":[65536],"udp":"deny"}}`, "network.connectTCP"},
 			{"exposed relative", `{"version":1,"hidden":["/a"],"exposed":["` + canary + `"]}`, "exposed[0]"},
 			{"exposed alone", `{"version":1,"exposed":["/a"]}`, "exposed"},
 			{"precreate relative", `{"version":1,"precreate":["` + canary + `"]}`, "precreate[0]"},
@@ -101,7 +107,7 @@ func TestPolicyFaults(t *testing.T) {
 			{"at nothing", `@`, "absolute"},
 			{"at relative", `@` + canary, "absolute"},
 			{"at a policy", `@{"version":1,"hidden":["/` + canary + `"]}`, "absolute"},
-			{"at missing", `@/nonexistent/policy`, "/nonexistent/policy"},
+			{"at missing", "@" + launch.Nowhere + "/policy", launch.Nowhere + "/policy"},
 			{"at directory", `@` + p.work, "not a regular file"},
 			{"at device", `@/dev/zero`, "not a regular file"},
 		}
@@ -122,7 +128,7 @@ func TestPolicyFaults(t *testing.T) {
 	})
 }
 
-func TestPolicyTwice(t *testing.T) {
+func TestTwoPoliciesStop(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		good := "SANDBOX_EXEC_SHIM_POLICY=" + fmt.Sprintf(`{"version":1,"hidden":[%q]}`, p.hidden)
@@ -142,7 +148,7 @@ func TestPolicyTwice(t *testing.T) {
 	})
 }
 
-func TestPolicyFile(t *testing.T) {
+func TestPolicyFileIsReadWhole(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		text := fmt.Sprintf(`{"version":1,"hidden":[%q]}`, p.hidden)

@@ -83,7 +83,7 @@ func TestCase19_NoGainByFileCapabilities(t *testing.T) {
 }
 
 // What a program leaves running stays confined.
-func TestCase20_Background(t *testing.T) {
+func TestCase20_BackgroundProcessesStayConfined(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -151,7 +151,7 @@ exit 0`
 	})
 }
 
-func TestPrecreate(t *testing.T) {
+func TestPrecreatedDirectoriesAreMade(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		at := func(name string) string { return filepath.Join(p.work, name) }
@@ -207,7 +207,7 @@ func named(t *testing.T, name string) string {
 }
 
 // A launch that could change what the next one rests on says so.
-func TestSelfProtection(t *testing.T) {
+func TestReplaceablePartsAreReported(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -289,7 +289,7 @@ func TestSelfProtection(t *testing.T) {
 
 // The report and the log are not among what the program inherits, and the
 // descriptors of the launcher are.
-func TestDescriptorsLeft(t *testing.T) {
+func TestShimLeavesNoDescriptorOfItsOwn(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		kept, err := os.Open(os.DevNull)

@@ -16,7 +16,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestReport(t *testing.T) {
+func TestReportSaysWhatHolds(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -98,11 +98,11 @@ func TestReport(t *testing.T) {
 }
 
 // When execve fails behind the report, a second line takes it back.
-func TestReportOfFailedExecve(t *testing.T) {
+func TestFailedExecveIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
-		shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!/nonexistent/x\n"))})
+		shim := launch.Install(t, p.bin, "tool", launch.Record{Real: launch.WriteProgram(t, filepath.Join(p.dir, "nointerp"), []byte("#!"+launch.Nowhere+"/x\n"))})
 		for _, policy := range []object{p.policy(object{"report": p.report}), {"version": 1, "report": p.report}} {
 			os.Remove(p.report)
 			r := p.wantNotStarted(t, launch.Cmd{Path: shim, Args: []string{"tool"}, User: u, Policy: policy}, 126, "nointerp")
@@ -135,7 +135,7 @@ func wantLog(t *testing.T, path, message string) {
 	}
 }
 
-func TestLog(t *testing.T) {
+func TestLogSaysWhatItsLevelAsks(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		path := filepath.Join(p.work, "log")
@@ -156,7 +156,7 @@ func TestLog(t *testing.T) {
 
 // A report, a log or standard error that nobody reads is no reason for the
 // program to die of SIGPIPE before it began.
-func TestNobodyReads(t *testing.T) {
+func TestUnreadOutputKillsNoProgram(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		broken := func() *os.File {

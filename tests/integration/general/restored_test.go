@@ -7,9 +7,9 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestRestored starts a shim in place whose program has its own name again, as
+// TestProgramUnderItsOwnNameAgainIsFound starts a shim in place whose program has its own name again, as
 // a launch finds it that began before an uninstall.
-func TestRestored(t *testing.T) {
+func TestProgramUnderItsOwnNameAgainIsFound(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)

@@ -11,7 +11,7 @@ import (
 // A caller may leave the shim hardly a descriptor. Whatever the number, either
 // the program runs, confined, or there is one line and 125; and from some number
 // on it runs.
-func TestScarceDescriptors(t *testing.T) {
+func TestFewDescriptorsConfineOrStop(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)

@@ -41,7 +41,7 @@ func TestCase11_FindsTheNextOnPath(t *testing.T) {
 			by   string
 		}{
 			{"next", []string{front, real}, shim},
-			{"empty folders", []string{empty, front, "/nonexistent", empty, real}, shim},
+			{"empty folders", []string{empty, front, launch.Nowhere, empty, real}, shim},
 			{"again through a symlink", []string{front, links, real}, shim},
 			{"through a symlink first", []string{links, front, real}, filepath.Join(links, "tool")},
 			{"again by a hard link", []string{front, hard, real}, shim},
@@ -114,13 +114,13 @@ func TestCase11_FindsTheNextOnPath(t *testing.T) {
 	})
 }
 
-func TestCase12_NoProgram(t *testing.T) {
+func TestCase12_NoProgramIs127Or126(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		at := func(name string) string { return filepath.Join(p.dir, name) }
 		launch.Root.Write(t, at("plain"), "text\n", 0o644)
 		launch.Root.Mkdir(t, at("directory"), 0o755)
-		launch.WriteProgram(t, at("nointerp"), []byte("#!/nonexistent/interpreter\n: >\"$1\"\n"))
+		launch.WriteProgram(t, at("nointerp"), []byte("#!"+launch.Nowhere+"/interpreter\n: >\"$1\"\n"))
 		launch.WriteProgram(t, at("empty"), nil)
 		if err := os.Symlink(at("missing"), at("dangling")); err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestCase12_NoProgram(t *testing.T) {
 }
 
 // The policy's program counts only without a record.
-func TestProgram(t *testing.T) {
+func TestProgramCountsOnlyWithoutARecord(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		one, two := program(t, p.dir, "one", "one"), program(t, p.dir, "two", "two")
@@ -205,14 +205,14 @@ func TestProgram(t *testing.T) {
 	})
 }
 
-func TestEnvironmentChanges(t *testing.T) {
+func TestEnvironmentIsChangedAsAsked(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		c := p.sh("/bin/cat /proc/$$/environ", p.policy(object{"env": object{
 			"unset": []string{"GONE", "ABSENT", "LD_PRELOAD"},
 			"set":   object{"KEPT": "new", "Z_NEW": "z", "A_NEW": "a=b\nc", "EMPTY": ""},
 		}}))
-		c.Env = []string{"GONE=1", "KEPT=old", "", "GONE", "B=1", "GONE=2", "KEPT=older", "EMPTY", "LD_PRELOAD=/nonexistent.so"}
+		c.Env = []string{"GONE=1", "KEPT=old", "", "GONE", "B=1", "GONE=2", "KEPT=older", "EMPTY", "LD_PRELOAD=" + launch.Nowhere + ".so"}
 		want := strings.Join([]string{"KEPT=new", "", "GONE", "B=1", "EMPTY", "A_NEW=a=b\nc", "EMPTY=", "Z_NEW=z"}, "\x00") + "\x00"
 		if r := c.Run(t); r.Stdout != want || r.Stderr != "" {
 			t.Errorf("want %q: %v", want, r)

@@ -11,7 +11,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestCase06_PolicyVariableGone(t *testing.T) {
+func TestCase06_PolicyVariableIsGone(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		file := u.Write(t, filepath.Join(p.work, "policy.json"), fmt.Sprintf(`{"version":1,"hidden":[%q]}`, p.hidden), 0o600)
@@ -58,7 +58,7 @@ func TestCase06_PolicyVariableGone(t *testing.T) {
 	})
 }
 
-func TestCase07_Arguments(t *testing.T) {
+func TestCase07_ArgumentsAreExact(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		const show = `cat /proc/$$/cmdline; cat "$SECRET" 2>/dev/null`
@@ -94,7 +94,7 @@ func TestCase07_Arguments(t *testing.T) {
 	})
 }
 
-func TestCase08_Process(t *testing.T) {
+func TestCase08_ProcessIsTheSame(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		const show = `exec 8>&-
@@ -119,9 +119,9 @@ echo 2 >&2`
 			c := p.sh(show, p.policy(more))
 			c.Stdin = strings.NewReader("zero\n")
 			c.Extra = []*os.File{nil, nil, nil, nil, w7, nil, r9}
-			c.Setup = &launch.Setup{Umask: &umask, NoFile: &[2]uint64{250, 300}}
+			c.Setup = &launch.Setup{Umask: &umask, NoFile: &[2]uint64{70, 80}}
 			r := c.Run(t)
-			want := fmt.Sprintf("%d %d\n%s\n0027\n250\n300\n1\n0\n1\n2\n7\n9\n0:zero\n9:nine\n", r.PID, os.Getpid(), p.work)
+			want := fmt.Sprintf("%d %d\n%s\n0027\n70\n80\n1\n0\n1\n2\n7\n9\n0:zero\n9:nine\n", r.PID, os.Getpid(), p.work)
 			if r.Stdout != want || r.Stderr != "2\n" || r.Code != 0 {
 				t.Errorf("want %q: %v", want, r)
 			}
@@ -139,7 +139,7 @@ echo 2 >&2`
 	})
 }
 
-func TestCase10_End(t *testing.T) {
+func TestCase10_EndIsTheProgramsOwn(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		for _, policy := range []any{nil, p.policy(nil)} {
@@ -159,7 +159,7 @@ func TestCase10_End(t *testing.T) {
 
 // Closed standard descriptors are a launcher's right, and so is a standard
 // error that nobody reads.
-func TestClosedDescriptors(t *testing.T) {
+func TestClosedStandardDescriptorsStayClosed(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		for _, closed := range [][]int{{0}, {1}, {2}, {0, 1, 2}} {

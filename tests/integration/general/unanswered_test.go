@@ -29,7 +29,7 @@ func traced(t *testing.T, c launch.Cmd, call, errno string, paths ...string) lau
 
 // A policy file that the program could write is refused. Where it cannot be told
 // whether it could, nothing is started.
-func TestPolicyFileUnanswered(t *testing.T) {
+func TestUnansweredPolicyFileStops(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(3), launch.IsRoot)
 	u := launch.Nobody
 	p := newPlace(t, u)
@@ -63,7 +63,7 @@ func TestPolicyFileUnanswered(t *testing.T) {
 }
 
 // A hidden path at which nothing was must be seen to be closed.
-func TestProofUnanswered(t *testing.T) {
+func TestUnansweredProofStops(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -93,7 +93,7 @@ func TestProofUnanswered(t *testing.T) {
 }
 
 // A shell that cannot be known as one is not started unchecked.
-func TestCommandUnanswered(t *testing.T) {
+func TestUnansweredCommandStops(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(3), launch.Program("bash"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -122,8 +122,8 @@ func TestCommandUnanswered(t *testing.T) {
 			{network, "curl localhost", "EMFILE", "mysh", 125, "command: "},
 			{network, "curl localhost", "EIO", "mysh", 125, "command: "},
 			{network, "true", "", "mysh", 0, ""},
-			{scope, "cat " + link + "/passwd", "", "link", 126, "sandbox violation"},
-			{scope, "cat " + link + "/passwd", "EMFILE", "link", 125, "command: "},
+			{scope, "touch " + link + "/passwd", "", "link", 126, "sandbox violation"},
+			{scope, "touch " + link + "/passwd", "EMFILE", "link", 125, "command: "},
 			{scope, "true " + p.work, "EMFILE", "link", 0, ""},
 		} {
 			c := launch.Cmd{Path: shim, Args: []string{"mysh", "-c", row.command}, User: u, Dir: p.work, Policy: row.policy}
@@ -137,7 +137,7 @@ func TestCommandUnanswered(t *testing.T) {
 
 // Two shims whose records lead to each other end also when the one cannot look at
 // the other, and a program that cannot be looked at is not said to be missing.
-func TestTargetUnanswered(t *testing.T) {
+func TestUnansweredProgramStops(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		one, two := launch.Dir(t), launch.Dir(t)
 		shim := launch.Install(t, one, "prog", launch.Record{Real: filepath.Join(two, "prog")})
@@ -177,7 +177,7 @@ func TestTargetUnanswered(t *testing.T) {
 
 // A real program that an entry of PATH names from the current directory is at
 // stake like one that has a whole path.
-func TestRelativeProgramAtStake(t *testing.T) {
+func TestReplaceableProgramIsRefused(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(3))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)

@@ -93,8 +93,8 @@ var runHidden = []string{
 	"$I/db", "$I/secrets",
 }
 
-// TestEveryWay: every function of node:child_process, by name and by absolute path.
-func TestEveryWay(t *testing.T) {
+// TestEveryFunctionOfNodeIsConfined: every function of node:child_process, by name and by absolute path.
+func TestEveryFunctionOfNodeIsConfined(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		got := w.run(t, "everyWay", rows)
@@ -102,9 +102,9 @@ func TestEveryWay(t *testing.T) {
 	})
 }
 
-// TestTwoSessions: two runners are alive at once, and each is the other's other
+// TestTwoSessionsSeeOnlyTheirOwn: two runners are alive at once, and each is the other's other
 // session. When both are ready, the server adds files to what they share.
-func TestTwoSessions(t *testing.T) {
+func TestTwoSessionsSeeOnlyTheirOwn(t *testing.T) {
 	shared := []string{
 		"$R/acpx/late", "$I/companies/late", "$I/projects/late/f", "$I/workspaces/late/f", "$I/runtime-context-assets/late", "$I/skills/late/f",
 		"$I/runtime/provider-packs/late",
@@ -121,8 +121,8 @@ func TestTwoSessions(t *testing.T) {
 	})
 }
 
-// TestChannel: the harness and the runner talk over Node's channel.
-func TestChannel(t *testing.T) {
+// TestHarnessTalksToItsRunner: the harness and the runner talk over Node's channel.
+func TestHarnessTalksToItsRunner(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		got := w.run(t, "channel", rows)

@@ -103,7 +103,7 @@ func (w *world) install(t *testing.T) {
 			"install-shim", "install", "--policy-env", policyEnv, "--report", w.at("$W/control/launches.jsonl"), "--log", w.at("$W/control/log"),
 		}, place...)
 		path := w.at("PATH=$B/shims:$B/bin:") + os.Getenv("PATH")
-		r := launch.Cmd{Path: installer, Args: args, User: launch.Current(), Env: []string{path, "HOME=/nonexistent"}}.Run(t)
+		r := launch.Cmd{Path: installer, Args: args, User: launch.Current(), Env: []string{path, "HOME=" + launch.Nowhere}}.Run(t)
 		if r.Code != 0 || r.Stderr != "" {
 			t.Fatalf("%q: %v", args, r)
 		}

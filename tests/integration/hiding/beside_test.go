@@ -13,7 +13,7 @@ import (
 
 // What ordinary programs need works next to something hidden. Each script
 // prints "fine" at its end, without a policy and with one.
-func TestOrdinaryNeeds(t *testing.T) {
+func TestOrdinaryProgramsWorkBesideTheHidden(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.Program("python3"), launch.Program("script"), launch.Program("ps"))
 	scripts := map[string]string{
 		"mktemp":      `f=$(mktemp) && echo x >"$f" && rm "$f" && d=$(mktemp -d) && rmdir "$d"`,
@@ -57,7 +57,7 @@ func TestOrdinaryNeeds(t *testing.T) {
 // With SYS_ADMIN kept, root enters a mount namespace that another process left
 // behind, in which other mounts show the hidden place. The report says that the
 // capability reaches around; without it there is no way.
-func TestKeptAdminEntersAnotherNamespace(t *testing.T) {
+func TestKeptCapabilitiesAreALimit(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("unshare"))
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {

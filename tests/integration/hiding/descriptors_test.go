@@ -13,7 +13,7 @@ import (
 
 // An inherited descriptor of a hidden place is closed also when nothing tells
 // where it stands.
-func TestDescriptorsWithoutAName(t *testing.T) {
+func TestDescriptorsWithoutANameAreClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	for name, open := range map[string]func(*testing.T, *world) (hidden, free *os.File){
 		"no proc": func(t *testing.T, w *world) (hidden, free *os.File) {
@@ -66,7 +66,7 @@ func TestDescriptorsWithoutAName(t *testing.T) {
 }
 
 // An inherited block device would show what is hidden on the disk.
-func TestDescriptorOfADisk(t *testing.T) {
+func TestDescriptorOfADiskIsClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("losetup"), launch.Program("mkfs.ext4"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		privateMounts(t)

@@ -14,7 +14,7 @@ import (
 
 // Of /dev only what reaches no disk and no memory is open. The nodes here have
 // no driver behind them, so what may be opened answers ENXIO.
-func TestDevices(t *testing.T) {
+func TestDevicesOfDisksAndMemoryAreDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	const none = "ENXIO"
 	nodes := []struct {
@@ -110,7 +110,7 @@ func TestDevices(t *testing.T) {
 }
 
 // Devices and kernel files can be hidden like others.
-func TestHiddenInDevAndSys(t *testing.T) {
+func TestHiddenDevicesAndKernelFilesAreDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		shm, err := os.MkdirTemp("/dev/shm", "shim-test-")
@@ -141,7 +141,7 @@ func TestHiddenInDevAndSys(t *testing.T) {
 	})
 }
 
-func TestHiddenFileKinds(t *testing.T) {
+func TestHiddenFIFOsAndSocketsAreDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -167,7 +167,7 @@ func TestHiddenFileKinds(t *testing.T) {
 }
 
 // More hidden paths than the shim holds descriptors.
-func TestManyHiddenPaths(t *testing.T) {
+func TestManyHiddenPathsAreDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -191,7 +191,7 @@ func TestManyHiddenPaths(t *testing.T) {
 
 // A directory on the way that may not be searched can hide a symlink from the
 // shim, not from the program, which may change the mode of what it owns.
-func TestUnsearchableAncestor(t *testing.T) {
+func TestUnsearchableAncestorIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)

@@ -23,7 +23,7 @@ func wantEnforced(t *testing.T, list []rules.Enforcement, what string) {
 
 const hideExceptOwn = `{"version":1,"hidden":["$W/secret"],"exposed":["$W/secret/own"]}`
 
-func TestCase31_Exposed(t *testing.T) {
+func TestCase31_ExposedIsOpen(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		r := table(t, u, hideExceptOwn, nil, []row{
@@ -48,7 +48,7 @@ func TestCase31_Exposed(t *testing.T) {
 	})
 }
 
-func TestExposedFile(t *testing.T) {
+func TestExposedFileIsOpen(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		table(t, u, `{"version":1,"hidden":["$W/secret"],"exposed":["$W/secret/own/f"]}`, nil, []row{
@@ -62,7 +62,7 @@ func TestExposedFile(t *testing.T) {
 }
 
 // Exposures that cannot be: the launch stops, whatever "required" says.
-func TestCase32to36_ExposuresThatAreRefused(t *testing.T) {
+func TestCase32to36_ImpossibleExposuresAreRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	for _, c := range []struct {
 		name, hidden, exposed string
@@ -114,7 +114,7 @@ func TestCase34_TwoHiddenAboveOneExposed(t *testing.T) {
 }
 
 // A link above the hidden path may be in the exposed one, a link below not.
-func TestExposedThroughLinks(t *testing.T) {
+func TestExposedMayBeReachedByLinksAbove(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		table(t, u, `{"version":1,"hidden":["$W/secret"],"exposed":["$W/work/up/secret/own"]}`, func(t *testing.T, w *world) {
@@ -127,7 +127,7 @@ func TestExposedThroughLinks(t *testing.T) {
 	})
 }
 
-func TestCase35_ExposedThatCannotBeRead(t *testing.T) {
+func TestCase35_UnreadableExposedIsRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -149,7 +149,7 @@ func TestCase35_ExposedThatCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestCase37_SpellingsOfAPath(t *testing.T) {
+func TestCase37_SpellingsOfAPathAreOne(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -178,7 +178,7 @@ func TestCase37_SpellingsOfAPath(t *testing.T) {
 	})
 }
 
-func TestCase38_WhatCannotBeHidden(t *testing.T) {
+func TestCase38_WhatCannotBeHiddenIsRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)

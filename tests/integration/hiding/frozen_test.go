@@ -24,7 +24,7 @@ func allCapabilities() []int {
 // with returns the usual environment with variables in front.
 func with(vars ...string) []string { return append(vars, launch.DefaultEnv...) }
 
-func TestFrozenTemp(t *testing.T) {
+func TestFrozenTempDirectoryIsRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		for name, c := range map[string]struct {
@@ -67,14 +67,14 @@ func TestFrozenTemp(t *testing.T) {
 	})
 }
 
-func TestFrozenDefaultTemp(t *testing.T) {
+func TestFrozenDefaultTempDirectoryIsRefused(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		newWorld(t, u).refused(t, `{"version":1,"hidden":["/tmp/shim-test-does-not-exist"]}`, "hidden[0]", "freeze the temp directory", `"/tmp"`)
 	})
 }
 
-func TestFrozenCwdAndHome(t *testing.T) {
+func TestFrozenCurrentDirectoryIsSaid(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestFrozenCwdAndHome(t *testing.T) {
 
 // A sibling that is replaced by a new file of the same name, as editors save,
 // is a new inode: no rule covers it. It is denied, not opened.
-func TestReplacedSibling(t *testing.T) {
+func TestReplacedSiblingIsDenied(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)

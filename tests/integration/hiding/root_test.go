@@ -60,7 +60,7 @@ var modes = []struct {
 
 // Root has many ways to a file. None of them leads to the hidden one, whatever
 // capabilities the launch keeps.
-func TestRootEscapes(t *testing.T) {
+func TestRootDoesNotReachTheHidden(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("losetup"), launch.Program("mkfs.ext4"))
 	type way struct {
 		op, path, to string
@@ -263,7 +263,7 @@ func TestCapableUserIsTreatedAsRoot(t *testing.T) {
 
 // No way of an ordinary user leads there either, with or without the
 // capabilities that a user namespace gives.
-func TestUserEscapes(t *testing.T) {
+func TestUserDoesNotReachTheHidden(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.UserNS)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)

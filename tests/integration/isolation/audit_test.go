@@ -9,7 +9,7 @@ import (
 
 // The flags of the audit log are asked of kernels that know them, and never
 // stop a launch on others. The faked kernel refuses every flag.
-func TestAudit(t *testing.T) {
+func TestAuditStopsNoLaunch(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.Seccomp, launch.ABIAtLeast(7))
 	for _, abi := range []*launch.ABI{nil, {Version: 7, Errata: 7}, {Version: 6, Errata: 7}, {Version: 1}} {
 		u := launch.Current()

@@ -14,7 +14,7 @@ import (
 )
 
 // An explanation says of /proc what the launch then does.
-func TestExplainProc(t *testing.T) {
+func TestExplainSaysOfProcWhatALaunchDoes(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(6))
 	for _, text := range []string{
 		`{"version":1,"isolate":["proc"]}`,

@@ -57,7 +57,7 @@ func TestPrivateProcKeepsMasks(t *testing.T) {
 }
 
 // What cannot be carried over leaves the old /proc, and is said.
-func TestPrivateProcGivesUp(t *testing.T) {
+func TestMissingPrivateProcIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	for _, c := range []struct{ name, before, why string }{
 		{"many mounts", `for f in $(ls -p /proc/sys/kernel | grep -v / | head -41); do mount --bind /dev/null /proc/sys/kernel/$f; done`, "41 file systems"},
@@ -156,7 +156,7 @@ func TestPrivateProcHasNoBackDoor(t *testing.T) {
 }
 
 // Without a private /proc, what was opened of other processes is closed.
-func TestProcDescriptors(t *testing.T) {
+func TestDescriptorsOfOtherProcessesAreClosed(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	u := launch.Nobody
 	dir := u.Dir(t)

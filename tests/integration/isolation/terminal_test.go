@@ -46,7 +46,7 @@ func (d *dialog) say(text string) {
 
 // Terminals work as ever under every isolation: job control, Ctrl-C, raw mode,
 // a terminal within the terminal.
-func TestTerminal(t *testing.T) {
+func TestTerminalsWork(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(6), launch.Program("bash"), launch.Program("script"), launch.Program("stty"))
 	all := object{"version": 1, "isolate": []string{"signals", "abstract-unix", "unix-sockets", "proc", "tty"}, "network": "deny"}
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
@@ -92,7 +92,7 @@ func TestTerminal(t *testing.T) {
 					outer, inner := terminal(t, u)
 					p := launch.Cmd{
 						Path: bash, Args: append([]string{"bash"}, c.args...), User: u, Policy: policy,
-						Env:   []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "TERM=dumb", "PS1=prompt>"},
+						Env:   []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + launch.Nowhere, "LC_ALL=C", "TERM=dumb", "PS1=prompt>"},
 						Stdin: inner, Stdout: inner, Stderr: inner,
 						Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true},
 					}.Start(t)

@@ -31,6 +31,9 @@ type ABI struct {
 	Errata int
 	// Errno, if not 0, is the answer to everything: ENOSYS, EOPNOTSUPP, EPERM.
 	Errno syscall.Errno
+	// Handled, if not nil, gets the file system rights that a ruleset was made
+	// with, also those that the real kernel does not know.
+	Handled *uint64
 }
 
 // The rights of each ABI (linux/landlock.h).
@@ -239,6 +242,9 @@ func (f *fake) createRuleset(n *notification, real int) reply {
 		if field&^known != 0 {
 			return fails(unix.EINVAL)
 		}
+	}
+	if f.abi.Handled != nil && len(data) >= 8 {
+		*f.abi.Handled = binary.NativeEndian.Uint64(data)
 	}
 	return f.cut(mem, int64(attr), real)
 }

@@ -17,8 +17,12 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 )
 
+// Nowhere is a path at which nothing is and nobody can make anything: sysfs has
+// no mkdir(2).
+const Nowhere = "/sys/nowhere"
+
 // DefaultEnv is the environment of a [Cmd] whose Env is nil.
-var DefaultEnv = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"}
+var DefaultEnv = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + Nowhere, "LC_ALL=C"}
 
 // A Cmd is one process to start. Nothing is added to what it says, and nothing
 // is cleaned up: an environment may hold duplicates and strings without "=".

@@ -13,11 +13,13 @@ import (
 
 // Fresh gives this test process the state that its tests expect of their own
 // children: no signal is ignored or blocked, whatever nohup(1) or the launcher
-// of a CI job left, and what was inherited above descriptor 2 is closed on exec.
-// The mask of a Go process belongs to its threads, so a process that inherited
-// anything of it starts itself again.
+// of a CI job left, what was inherited above descriptor 2 is closed on exec, and
+// the umask lets other users read what the tests make. The signal mask of a Go
+// process belongs to its threads, so a process that inherited anything of it
+// starts itself again.
 func Fresh() {
 	ownDescriptors()
+	unix.Umask(0o022)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	again, err := defaultSignals()

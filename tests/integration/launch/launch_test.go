@@ -55,7 +55,7 @@ func TestSetup(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		umask := 0o27
 		setup := &launch.Setup{
-			Umask: &umask, NoFile: &[2]uint64{200, 300},
+			Umask: &umask, NoFile: &[2]uint64{70, 80},
 			Ignore: []syscall.Signal{syscall.SIGTERM, syscall.SIGPIPE, 35}, Block: []syscall.Signal{syscall.SIGHUP, 64},
 		}
 		c := launch.Cmd{User: u, Setup: setup}
@@ -68,7 +68,7 @@ func TestSetup(t *testing.T) {
 		}
 		sh := launch.Shell(launch.Look(t, "sh"), "ulimit -Sn; ulimit -Hn; ls /proc/self/fd")
 		sh.User, sh.Setup = u, setup
-		if r := sh.Run(t); r.Stdout != "200\n300\n0\n1\n2\n3\n" {
+		if r := sh.Run(t); r.Stdout != "70\n80\n0\n1\n2\n3\n" {
 			t.Errorf("limits and descriptors: %v", r)
 		}
 		// Closed descriptors stay closed behind a stage.
@@ -81,10 +81,10 @@ func TestSetup(t *testing.T) {
 }
 
 // Signals that whoever runs the tests ignores or blocks do not reach what the
-// tests start; neither does a descriptor.
+// tests start; neither do a descriptor and the umask.
 func TestFresh(t *testing.T) {
 	const inner = "LAUNCH_TEST_FRESH"
-	const shown = `grep -E '^Sig(Ign|Blk)' /proc/self/status; [ -e /proc/self/fd/9 ] && echo 9; true`
+	const shown = `grep -E '^(Umask|Sig(Ign|Blk))' /proc/self/status; [ -e /proc/self/fd/9 ] && echo 9; true`
 	if os.Getenv(inner) != "" {
 		out, err := exec.Command("/bin/sh", "-c", shown).CombinedOutput()
 		fmt.Fprintf(os.Stdout, "<%s%v>", out, err)
@@ -94,7 +94,9 @@ func TestFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	umask := 0o077
 	setup := &launch.Setup{ // 32 is one of the C library's own
+		Umask:  &umask,
 		Ignore: []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM, 32, 64},
 		Block:  []syscall.Signal{syscall.SIGUSR2, 40},
 	}
@@ -104,10 +106,10 @@ func TestFresh(t *testing.T) {
 		c.Env = []string{"PATH=/usr/bin:/bin", inner + "=1", "self=" + self, "GOCOVERDIR=" + t.TempDir()}
 		return c.Run(t).Stdout
 	}
-	if got, want := run(shown), "SigBlk:\t0000008000000800\nSigIgn:\t8000000080005003\n9\n"; got != want {
+	if got, want := run(shown), "Umask:\t0077\nSigBlk:\t0000008000000800\nSigIgn:\t8000000080005003\n9\n"; got != want {
 		t.Fatalf("the state to begin with: %q, want %q", got, want)
 	}
-	const want = "<SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n<nil>>"
+	const want = "<Umask:\t0022\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n<nil>>"
 	if got := run(`exec "$self" -test.run='^TestFresh$' -test.v`); !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -146,7 +148,7 @@ func TestResult(t *testing.T) {
 	if r := c.Run(t); r.Stdout != "in" {
 		t.Error(r)
 	}
-	if err := (launch.Cmd{Path: "/nonexistent"}).StartError(); err == nil {
+	if err := (launch.Cmd{Path: launch.Nowhere}).StartError(); err == nil {
 		t.Error("a program that does not exist was started")
 	}
 }

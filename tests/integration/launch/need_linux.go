@@ -48,7 +48,25 @@ func Program(name string) Feature {
 	return Feature{"the program " + name, func() error { _, err := exec.LookPath(name); return err }}
 }
 
-// ABI is the feature of a kernel with at least this Landlock ABI.
+// Works is the feature of a program that does something in the environment of the
+// tests: rustup's cargo needs the HOME that it was installed in.
+func Works(name string, args ...string) Feature {
+	return Feature{"a working " + name, func() error { return exec.Command(name, args...).Run() }}
+}
+
+// OpenFiles is the feature of a limit of open files that lets a launch have n.
+func OpenFiles(n uint64) Feature {
+	return Feature{fmt.Sprintf("%d open files", n), func() error {
+		var lim unix.Rlimit
+		err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &lim)
+		if err == nil && lim.Max < n {
+			err = fmt.Errorf("the tests were started with a limit of %d", lim.Max)
+		}
+		return err
+	}}
+}
+
+// ABIAtLeast is the feature of a kernel with at least this Landlock ABI.
 func ABIAtLeast(n int) Feature {
 	return Feature{fmt.Sprintf("Landlock ABI %d", n), func() error {
 		abi, err := ll.LandlockGetABIVersion()
@@ -64,6 +82,9 @@ func runTrue(flags uintptr) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
 	return cmd.Run()
 }
+
+// Has reports whether the machine has a feature.
+func Has(f Feature) bool { return f.check() == nil }
 
 // Need skips the test when the machine lacks a feature, with the reason. In CI,
 // where the environment variable CI is set, the test fails instead.

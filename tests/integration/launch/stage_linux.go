@@ -16,14 +16,13 @@ import (
 // shim. The steps are done in the order of the fields, as the user who runs
 // the tests and then as the user of the launch.
 type Setup struct {
-	// NoFile is the limit of open files, soft and hard.
+	// NoFile is the limit of open files, soft and hard. The tests themselves may
+	// have been started with a low one: see [OpenFiles].
 	NoFile *[2]uint64
 	// Limits are further resource limits.
 	Limits []Limit
 	// Umask, or -1.
 	Umask *int
-	// Nice is added to the nice value.
-	Nice int
 	// Errno makes system calls fail in the process and its children. When the
 	// tests run as root, no_new_privs is left alone.
 	Errno []Errno
@@ -170,11 +169,6 @@ func (s *Setup) privileged() error {
 	}
 	if s.Umask != nil {
 		unix.Umask(*s.Umask)
-	}
-	if s.Nice != 0 {
-		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, s.Nice); err != nil {
-			return fmt.Errorf("setpriority: %w", err)
-		}
 	}
 	for _, n := range s.DropBounding {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0); err != nil {

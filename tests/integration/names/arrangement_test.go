@@ -138,7 +138,7 @@ func (w *world) arrange(t *testing.T, r *rand.Rand) (*arrangement, bool) {
 	a.start, a.dir = pick(r, shims), w.folder(r.IntN(folders))
 	for range 1 + r.IntN(2*folders) {
 		i := r.IntN(folders)
-		a.path = append(a.path, pick(r, []string{w.folder(i), w.folder(i), w.folder(i) + "/", fmt.Sprintf("../d%d", i), "", ".", "/nonexistent"}))
+		a.path = append(a.path, pick(r, []string{w.folder(i), w.folder(i), w.folder(i) + "/", fmt.Sprintf("../d%d", i), "", ".", launch.Nowhere}))
 	}
 	a.argv0 = pick(r, []string{filepath.Base(a.start), a.start, "-tool", "", "sandbox-exec-shim", "anything"})
 	return a, !a.nativeLoop()

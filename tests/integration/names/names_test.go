@@ -176,7 +176,7 @@ func (s *scene) start(t *testing.T, st bare.State, noProc bool) (bare.Account, e
 
 // Under whatever name the shim is asked for, the program is the right one and
 // its argv what the caller gave.
-func TestNames(t *testing.T) {
+func TestEveryNameLeadsToItsProgram(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		s := newScene(t, u)
@@ -247,7 +247,7 @@ func TestNames(t *testing.T) {
 
 // With no arguments at all the kernel makes argv[0] empty, for a direct start
 // too. The witness then writes to its output.
-func TestNoArguments(t *testing.T) {
+func TestNoArgumentsAreNone(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		s := newScene(t, u)
@@ -282,7 +282,7 @@ func TestNoArguments(t *testing.T) {
 
 // Entries of PATH that are empty or relative name places in the working
 // directory, for the shim's own place and for the program's.
-func TestPathEntries(t *testing.T) {
+func TestRelativePathEntriesAreFollowed(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		s := newScene(t, u)
 		launch.Copy(t, s.copied, toolName)

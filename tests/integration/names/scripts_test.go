@@ -67,7 +67,7 @@ func (s *stage) start(t *testing.T, u launch.User, path string, env ...string) i
 
 // Whether a script comes back to the shim is told from its #! line, also through
 // env(1) with variables and -S: then the shim does not start it, and no argument arrives twice.
-func TestScriptsThatComeBack(t *testing.T) {
+func TestScriptsThatComeBackAreNotStarted(t *testing.T) {
 	s := newStage(t)
 	script := filepath.Join(s.own, toolName)
 	for _, row := range []struct {
@@ -110,7 +110,7 @@ func TestScriptsThatComeBack(t *testing.T) {
 // What a program other than env does with its arguments cannot be known, and env's
 // rarer options are not followed, so a script that comes back through one of them
 // does it, a limited number of times.
-func TestScriptThatComesBackUnseen(t *testing.T) {
+func TestScriptThatComesBackUnseenEnds(t *testing.T) {
 	launch.Need(t, launch.Program("nice"))
 	s := newStage(t)
 	for _, row := range []struct {
@@ -144,7 +144,7 @@ func TestScriptThatComesBackUnseen(t *testing.T) {
 // A file that says in its first page that it is a shim is not read when it is too
 // large for one. It is a program of which env(1) finds that its loader is missing,
 // and passes it by.
-func TestHugeFileThatLooksLikeAShim(t *testing.T) {
+func TestHugeFileIsNoShim(t *testing.T) {
 	s := newStage(t)
 	data, err := os.ReadFile(launch.Shim(t))
 	if err != nil {
@@ -182,7 +182,7 @@ func withoutLoader(t *testing.T, head []byte) []byte {
 		if le.Uint32(h) != typeNote {
 			continue
 		}
-		const loader = "/nonexistent\x00"
+		const loader = launch.Nowhere + "\x00"
 		if n := le.Uint64(h[size:]); n < uint64(len(loader)) {
 			t.Fatalf("a note of %d bytes", n)
 		}

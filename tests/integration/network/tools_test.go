@@ -14,7 +14,7 @@ import (
 
 // What programs do without a network works as ever when it is denied; each row
 // runs once without and once with the policy, and says the same.
-func TestTools(t *testing.T) {
+func TestProgramsWorkWithoutANetwork(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	for _, row := range []struct {
 		name, program, script, want string
@@ -55,6 +55,9 @@ python3 pool.py`},
 			launch.EachUser(t, func(t *testing.T, u launch.User) {
 				if row.rootOnly && u.UID != os.Getuid() {
 					t.Skipf("%s is installed for the user who runs the tests only", row.program)
+				}
+				if row.rootOnly {
+					launch.Need(t, launch.Works(row.program, "--version"))
 				}
 				program, err := exec.LookPath(row.program)
 				if err != nil {
@@ -102,7 +105,7 @@ except socket.gaierror as e: print(e.errno == socket.EAI_AGAIN)'`)
 }
 
 // The report says what is in force, not what was asked for.
-func TestWithoutSeccomp(t *testing.T) {
+func TestMissingSeccompStopsOrIsReported(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	u := launch.Current()
 	dir := u.Dir(t)

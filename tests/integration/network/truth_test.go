@@ -10,7 +10,7 @@ import (
 
 // A kernel whose Landlock cannot check ports: the report does not say that a
 // list of ports is in force.
-func TestPortsThatAreNotChecked(t *testing.T) {
+func TestUncheckedPortsAreNotReportedInForce(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.Seccomp)
 	u := launch.Current()
 	dir := u.Dir(t)

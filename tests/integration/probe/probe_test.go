@@ -100,7 +100,7 @@ func withPrefix(results map[string]string, prefix string) map[string]string {
 	return out
 }
 
-func TestCase39_Fixture(t *testing.T) {
+func TestCase39_ProbeFindsTheSessionConfined(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		a, _ := p.ask(t, p.cmd(p.firstHarness(true), "--fixture", "--json"), 0)
@@ -121,7 +121,7 @@ func TestCase39_Fixture(t *testing.T) {
 
 // A runner that is none of the profile's targets has no run scope, and the probe
 // finds each thing that is then open.
-func TestWrongTarget(t *testing.T) {
+func TestProbeFindsAnotherTargetOpen(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		launch.Install(t, p.dir+"/shims", "another", launch.Record{
@@ -146,7 +146,7 @@ func TestWrongTarget(t *testing.T) {
 
 // Without Landlock a policy that requires it starts nothing; another one starts
 // unconfined, and the probe sees that in each try.
-func TestNoLandlock(t *testing.T) {
+func TestProbeFindsAnUnconfinedLaunch(t *testing.T) {
 	launch.Need(t, launch.Seccomp, launch.IsRoot)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
@@ -182,9 +182,9 @@ func TestNoLandlock(t *testing.T) {
 	})
 }
 
-// TestCase40_Root: with its capabilities root reads the launcher's environment,
+// TestCase40_ProbeFindsWhatRootKeeps: with its capabilities root reads the launcher's environment,
 // and the probe says so.
-func TestCase40_Root(t *testing.T) {
+func TestCase40_ProbeFindsWhatRootKeeps(t *testing.T) {
 	launch.Need(t, launch.IsRoot)
 	p := newPlace(t, launch.Root)
 	policy := fmt.Sprintf(`{"version":1,"profile":"paperclip-runner","root":%q,"hidden":[%q],"capabilities":%%q}`, p.instance, p.dir+"/graders")
@@ -198,7 +198,7 @@ func TestCase40_Root(t *testing.T) {
 }
 
 // Interrupted at any moment, a probe leaves nothing.
-func TestInterrupted(t *testing.T) {
+func TestInterruptedProbeLeavesNothing(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		interrupted := 0
@@ -244,9 +244,9 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// TestMeets: a caller with an absolute path does not meet a shim on PATH, and
+// TestProbeSaysWhetherACallerMeetsTheShim: a caller with an absolute path does not meet a shim on PATH, and
 // meets one in place.
-func TestMeets(t *testing.T) {
+func TestProbeSaysWhetherACallerMeetsTheShim(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		tool := p.dir + "/tool"

@@ -8,9 +8,9 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestRunFlags: "install-shim run" with a policy on the command line holds it, and
+// TestRunHoldsThePolicyOfItsFlags: "install-shim run" with a policy on the command line holds it, and
 // where the kernel cannot, --required decides.
-func TestRunFlags(t *testing.T) {
+func TestRunHoldsThePolicyOfItsFlags(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		launch.Need(t, launch.Landlock)
 		_, installer := launch.Binaries(t)

@@ -16,10 +16,10 @@ import (
 // optional are the programs that a machine need not have, in CI neither.
 var optional = []string{"man", "ssh-keygen", "dpkg"}
 
-// TestPrograms runs each check without the shim, and with it for each place at
+// TestProgramsDoAsThePageSays runs each check without the shim, and with it for each place at
 // which something is hidden. Beside the work, the outcome is the same but for
 // what freezing means; elsewhere, what breaks is what the table says.
-func TestPrograms(t *testing.T) {
+func TestProgramsDoAsThePageSays(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	cache := ""
 	if _, err := exec.LookPath("go"); err == nil {
@@ -53,7 +53,7 @@ func (c check) try(t *testing.T, u launch.User, tl tools) {
 		y := newYard(t, u, tl, p)
 		got, report := y.held(t, c.script, p)
 		if p.name == "work" {
-			// Its warning is tried in TestFrozenIsSaid.
+			// Its warning is tried in TestWhatFreezesIsSaid.
 			_, got.Stderr, _ = strings.Cut(got.Stderr, "\n")
 		}
 		broken := got.Code != want.Code || got.Signal != want.Signal || got.Stdout != want.Stdout
@@ -78,8 +78,8 @@ func (c check) try(t *testing.T, u launch.User, tl tools) {
 	}
 }
 
-// TestFrozenIsSaid: what will break is said before it breaks.
-func TestFrozenIsSaid(t *testing.T) {
+// TestWhatFreezesIsSaid: what will break is said before it breaks.
+func TestWhatFreezesIsSaid(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		tl := tools{shims: launch.Dir(t), path: "/usr/bin:/bin"}
@@ -113,9 +113,9 @@ func TestFrozenIsSaid(t *testing.T) {
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// TestPage: docs/compatibility.md has a row for each check, with what it
+// TestPageHasEveryCheck: docs/compatibility.md has a row for each check, with what it
 // breaks.
-func TestPage(t *testing.T) {
+func TestPageHasEveryCheck(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "compatibility.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +151,9 @@ func (c check) row() string {
 	return b.String()
 }
 
-// TestNpmDirectory: npm breaks in a frozen HOME only because it cannot make its
+// TestNpmNeedsOnlyItsDirectory: npm breaks in a frozen HOME only because it cannot make its
 // directory there.
-func TestNpmDirectory(t *testing.T) {
+func TestNpmNeedsOnlyItsDirectory(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.Program("npm"))
 	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "npm install" })
 	j := slices.IndexFunc(places, func(p place) bool { return p.name == "home" })
@@ -167,9 +167,9 @@ func TestNpmDirectory(t *testing.T) {
 	})
 }
 
-// TestVenvWithPip is apart from the table, since installing pip takes longer
+// TestVenvWithPipIsMade is apart from the table, since installing pip takes longer
 // than all the rest of it.
-func TestVenvWithPip(t *testing.T) {
+func TestVenvWithPipIsMade(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.Program("/usr/bin/python3"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		t.Parallel()

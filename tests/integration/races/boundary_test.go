@@ -27,10 +27,10 @@ var blind = []uint64{
 	unix.SYS_PRCTL, unix.SYS_PRLIMIT64, unix.SYS_CAPGET, unix.SYS_CAPSET, unix.SYS_GETEUID, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL,
 }
 
-// TestFlipAtEverySystemCall disturbs a launch once, at each system call after
+// TestExchangesAtEverySystemCallOpenNothing disturbs a launch once, at each system call after
 // the identities of the hidden paths are known. Whatever is left is undone
 // while the program runs.
-func TestFlipAtEverySystemCall(t *testing.T) {
+func TestExchangesAtEverySystemCallOpenNothing(t *testing.T) {
 	every := 1
 	if testing.Short() {
 		every = 9

@@ -13,9 +13,9 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestFewDescriptors counts the descriptors of a large launch at each stop of
+// TestShimHoldsFewDescriptors counts the descriptors of a large launch at each stop of
 // its system calls: never more than 64 of the shim's own.
-func TestFewDescriptors(t *testing.T) {
+func TestShimHoldsFewDescriptors(t *testing.T) {
 	const (
 		siblings = 10000
 		hidden   = 40

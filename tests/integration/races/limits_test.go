@@ -13,9 +13,9 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestLimitsOfRulesOnInodes shows what a peer can do, since a rule sits on an
+// TestRulesOnInodesAreALimit shows what a peer can do, since a rule sits on an
 // inode: what it puts in a granted place is granted. Every report says so.
-func TestLimitsOfRulesOnInodes(t *testing.T) {
+func TestRulesOnInodesAreALimit(t *testing.T) {
 	const ownFile, ownSub = "/w/above/secret/hidden-text", "/w/above/secret/sub/f"
 	link := func(from, to string) func(*stage) error {
 		return func(s *stage) error { return unix.Link(s.at(from), s.at(to)) }

@@ -14,10 +14,10 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestFlipAtRandom disturbs 2,000 launches with no regard to what they do: from
+// TestRandomExchangesOpenNothing disturbs 2,000 launches with no regard to what they do: from
 // the moment at which the identities are known, a peer flips this and that as
 // fast as it can, until the program has looked.
-func TestFlipAtRandom(t *testing.T) {
+func TestRandomExchangesOpenNothing(t *testing.T) {
 	launches := 1000 // for each user
 	if testing.Short() {
 		launches = 100

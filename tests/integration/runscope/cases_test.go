@@ -27,8 +27,8 @@ func (w *world) bystander(t *testing.T) int {
 	return p.PID
 }
 
-// TestCase39_OneSession: what a session is denied and what it is allowed.
-func TestCase39_OneSession(t *testing.T) {
+// TestCase39_SessionSeesOnlyItsOwn: what a session is denied and what it is allowed.
+func TestCase39_SessionSeesOnlyItsOwn(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		var pids [2]int
 		n := 0
@@ -73,9 +73,9 @@ func TestCase39_OneSession(t *testing.T) {
 	})
 }
 
-// TestCase40_EnvironAsRoot: root is denied the harness's environment because its
+// TestCase40_EnvironIsDeniedToRoot: root is denied the harness's environment because its
 // capabilities are dropped, and a policy that keeps them says what that costs.
-func TestCase40_EnvironAsRoot(t *testing.T) {
+func TestCase40_EnvironIsDeniedToRoot(t *testing.T) {
 	launch.Need(t, launch.IsRoot)
 	w := newWorld(t, launch.Root)
 	environ := try{Op: "read", Path: fmt.Sprintf("/proc/%d/environ", w.bystander(t))}
@@ -93,7 +93,7 @@ func TestCase40_EnvironAsRoot(t *testing.T) {
 	}
 }
 
-func TestCase41_Trace(t *testing.T) {
+func TestCase41_OwnTraceIsOpen(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		table(t, u, own(), []row{
 			{"read", "$I/data/provider-traces/own", "", ok, ok},
@@ -131,7 +131,7 @@ func TestCase41_Trace(t *testing.T) {
 	})
 }
 
-func TestCase42_StateDirectory(t *testing.T) {
+func TestCase42_StateDirectoryOpensNothingElse(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		for _, tt := range []struct {
@@ -163,7 +163,7 @@ func TestCase42_StateDirectory(t *testing.T) {
 	})
 }
 
-func TestCase43_SessionNames(t *testing.T) {
+func TestCase43_SessionNamesAreMadeSafe(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		for _, tt := range []struct{ id, want string }{
@@ -188,7 +188,7 @@ func TestCase43_SessionNames(t *testing.T) {
 	})
 }
 
-func TestCase44_OpenCodeDirectory(t *testing.T) {
+func TestCase44_OwnOpenCodeDirectoryIsOpen(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		w.env = []string{openCode + "$R/durable-sessions/own-scope/opencode"}
@@ -221,78 +221,7 @@ func TestCase44_OpenCodeDirectory(t *testing.T) {
 	})
 }
 
-var seven = []string{
-	"$R/acpx", "$I/companies", "$I/projects", "$I/workspaces", "$I/runtime-context-assets", "$I/skills", "$I/runtime/provider-packs",
-}
-
-func TestCase45_Precreated(t *testing.T) {
-	launch.EachUser(t, func(t *testing.T, u launch.User) {
-		w := newWorld(t, u)
-		u.Mkdir(t, w.at("$I/projects"), 0o755)
-		for _, dir := range []string{"$I/secrets", "$I/db", "$I/data/backups"} {
-			if err := os.RemoveAll(w.at(dir)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_, r := w.held(t, own())
-		for _, dir := range seven {
-			want := os.FileMode(0o700)
-			if dir == "$I/projects" {
-				want = 0o755
-			}
-			info, err := os.Lstat(w.at(dir))
-			if err != nil || info.Mode() != os.ModeDir|want {
-				t.Errorf("%s: %v, %v; want %v", dir, info, err, want)
-			}
-		}
-		for _, dir := range []string{"$I/secrets", "$I/db", "$I/data/backups"} {
-			if _, err := os.Lstat(w.at(dir)); !os.IsNotExist(err) {
-				t.Errorf("%s: %v", dir, err)
-			}
-		}
-		if diff := cmp.Diff(w.all(seven), r.Precreated); diff != "" {
-			t.Errorf("precreated (-want +got)\n%s", diff)
-		}
-	})
-}
-
-func TestCase46_PrecreateFails(t *testing.T) {
-	launch.EachUser(t, func(t *testing.T, u launch.User) {
-		w := newWorld(t, u)
-		u.Write(t, w.at("$I/projects"), "", 0o644)
-		w.refused(t, own(), "profile.precreate[2]", "$I/projects", "not a directory")
-		if r := w.report(t); r.Outcome != "error" {
-			t.Errorf("outcome %q", r.Outcome)
-		}
-		w.policy = `{"version":1,"precreate":["$I/projects/x"]}`
-		w.refused(t, own(), "precreate[0]", "$I/projects/x")
-		w.policy = `{"version":1,"precreate":["$W/fine/x"]}`
-		if got, _ := w.held(t, nil, try{Op: "list", Path: "$W/fine/x"}); got[0].Errno != ok {
-			t.Errorf("a policy that only precreates: %v", got)
-		}
-	})
-}
-
-func TestCase47_AddedLater(t *testing.T) {
-	launch.EachUser(t, func(t *testing.T, u launch.User) {
-		w := newWorld(t, u)
-		cmd := w.command(t, w.text(), own(), []try{
-			{Op: "create", Path: "$I/skills/started"}, {Op: "await", Path: "$I/skills/go"}, {Op: "read", Path: "$I/skills/new"}, {Op: "read", Path: "$I/later/f"},
-		})
-		p := cmd.Start(t)
-		await(t, w.at("$I/skills"), "started")
-		u.Write(t, w.at("$I/skills/new"), "added", 0o644)
-		u.Mkdir(t, w.at("$I/later"), 0o755)
-		u.Write(t, w.at("$I/later/f"), "added", 0o644)
-		u.Write(t, w.at("$I/skills/go"), "", 0o644)
-		got := results(t, p.Wait(t), 4)
-		if got[2].Data != "added" || got[3].Errno != denied {
-			t.Errorf("%v", got)
-		}
-	})
-}
-
-func TestCase48_LinkedWorktree(t *testing.T) {
+func TestCase48_StoreOfALinkedWorkTreeIsHidden(t *testing.T) {
 	launch.Need(t, launch.Program("git"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -301,7 +230,7 @@ func TestCase48_LinkedWorktree(t *testing.T) {
 			t.Helper()
 			r := launch.Cmd{
 				Path: launch.Look(t, "git"), Args: append([]string{"git", "-c", "user.name=u", "-c", "user.email=u@example.com"}, args...),
-				User: u, Dir: w.at(dir), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null"},
+				User: u, Dir: w.at(dir), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + launch.Nowhere, "GIT_CONFIG_GLOBAL=/dev/null"},
 			}.Run(t)
 			if r.Code != 0 {
 				t.Fatalf("git %q: %v", args, r)
@@ -331,7 +260,7 @@ func TestCase48_LinkedWorktree(t *testing.T) {
 	})
 }
 
-func TestCase49_LogAndReport(t *testing.T) {
+func TestCase49_LogAndReportNameTheSession(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		w.policy = `{"version":1,"profile":"paperclip-runner","root":"$I","hidden":["$W/graders"],"log":{"level":"info","to":"$W/report/log"}}`
@@ -360,7 +289,7 @@ func TestCase49_LogAndReport(t *testing.T) {
 	})
 }
 
-func TestCase50_AnotherTarget(t *testing.T) {
+func TestCase50_AnotherTargetIsReported(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		tries := []try{{Op: "read", Path: "$W/graders/f"}, {Op: "read", Path: "$I/secrets/f"}, {Op: "list", Path: "$R/durable-sessions"}}

@@ -10,7 +10,7 @@ import (
 
 // The target of a profile is the same program under a link to it, when the shim
 // is in its place: the real program then has the shim's suffix.
-func TestTargetInPlaceUnderALink(t *testing.T) {
+func TestTargetInPlaceIsKnownByALink(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		data, err := os.ReadFile(witness(t))

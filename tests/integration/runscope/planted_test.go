@@ -59,10 +59,10 @@ const (
 	rootRuns = "runs as root" // who may read what has no permission
 )
 
-// TestPlanted: at every name that the templates touch, a session leaves what it
+// TestPlantedEntriesOpenNothing: at every name that the templates touch, a session leaves what it
 // can. The next launch either runs or says why not; it does not wait, and what is
 // of others is neither read nor changed.
-func TestPlanted(t *testing.T) {
+func TestPlantedEntriesOpenNothing(t *testing.T) {
 	for _, at := range []struct {
 		path string
 		want map[*plant]string

@@ -8,9 +8,9 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-// TestProfileOfOthers: the example of the documentation, in a profile directory
+// TestProfileOfTheDocumentationHolds: the example of the documentation, in a profile directory
 // that was chosen when the shim was installed.
-func TestProfileOfOthers(t *testing.T) {
+func TestProfileOfTheDocumentationHolds(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		text, err := os.ReadFile("../../../examples/profiles/night-shift.json")
@@ -65,8 +65,8 @@ func TestProfileOfOthers(t *testing.T) {
 	})
 }
 
-// TestProfileOfBuilds: the example that confines writing, for two jobs.
-func TestProfileOfBuilds(t *testing.T) {
+// TestProfileOfBuildsHolds: the example that confines writing, for two jobs.
+func TestProfileOfBuildsHolds(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(3))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
@@ -140,9 +140,9 @@ func TestProfileOfBuilds(t *testing.T) {
 	})
 }
 
-// TestExposedInScopeWorkspace: what a template opens can be written there, too,
+// TestExposedIsWritableInScopeWorkspace: what a template opens can be written there, too,
 // unless the launch chose the directory.
-func TestExposedInScopeWorkspace(t *testing.T) {
+func TestExposedIsWritableInScopeWorkspace(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(3))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)

@@ -37,9 +37,9 @@ func swap(t *testing.T, a, b string) (stop func() int64) {
 	}
 }
 
-// TestSwapped: what a template names is exchanged with something of others while
+// TestExchangedEntriesOpenNothing: what a template names is exchanged with something of others while
 // launches start. A launch runs with its own or does not run.
-func TestSwapped(t *testing.T) {
+func TestExchangedEntriesOpenNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name, path string
 		put        func(w *world, path string) error
@@ -90,9 +90,9 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestDescriptors: a descriptor that leads into another session is closed, one
+// TestDescriptorsOfOtherSessionsAreClosed: a descriptor that leads into another session is closed, one
 // into the own session stays.
-func TestDescriptors(t *testing.T) {
+func TestDescriptorsOfOtherSessionsAreClosed(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		w := newWorld(t, u)
 		w.held(t, own())

@@ -10,7 +10,7 @@ import (
 
 // What is known to fail in scope workspace, and what helps. The page on the
 // scope has the same table.
-func TestKnownFailures(t *testing.T) {
+func TestKnownFailuresHaveTheirCure(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(3))
 	const both, rootOnly, userOnly = "", "root", "user"
 	for _, row := range []struct {

@@ -40,11 +40,11 @@ type step struct {
 	says string
 }
 
-func TestCase53_Go(t *testing.T)      { goTool.test(t) }
-func TestCase54_Mktemp(t *testing.T)  { mktemp.test(t) }
-func TestCase55_Devices(t *testing.T) { devices.test(t) }
+func TestCase53_GoBuilds(t *testing.T)    { goTool.test(t) }
+func TestCase54_MktempWorks(t *testing.T) { mktemp.test(t) }
+func TestCase55_DevicesWork(t *testing.T) { devices.test(t) }
 
-func TestToolchains(t *testing.T) {
+func TestToolchainsBuild(t *testing.T) {
 	for _, tl := range tools {
 		t.Run(tl.name, tl.test)
 	}

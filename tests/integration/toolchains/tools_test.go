@@ -191,7 +191,7 @@ func cargoEnv(t *testing.T, u launch.User) []string {
 	if _, err := os.Stat(rustup); err == nil {
 		env = append(env, "RUSTUP_HOME="+rustup)
 	}
-	test := launch.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "cargo --version && rustc --version"}, Env: append(env, "HOME=/nonexistent"), User: u}
+	test := launch.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "cargo --version && rustc --version"}, Env: append(env, "HOME="+launch.Nowhere), User: u}
 	if r := test.Run(t); r.Code != 0 {
 		if os.Getenv("CI") != "" && u.UID == 0 {
 			t.Fatalf("cargo does not work: %v", r)

@@ -16,7 +16,7 @@ import (
 
 // The shim, started from many threads at once and with many of its own, never
 // starts an unconfined program.
-func TestCase21_NeverUnconfined(t *testing.T) {
+func TestCase21_NoThreadStartsUnconfined(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	const threads = 10
 	launch.EachUser(t, func(t *testing.T, u launch.User) {

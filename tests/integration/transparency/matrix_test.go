@@ -156,11 +156,11 @@ func (s *stage) account(t *testing.T, r row, state bare.State) bare.Account {
 
 // The transparency matrix: every state, by every way, for both users. The rows
 // about signals are those of case 9.
-func TestMatrix(t *testing.T) {
+func TestProgramGetsWhatTheCallerGave(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		s := newStage(t, u)
-		rows := slices.Concat(pendingRows(), descriptorRows(), environmentRows(), argumentRows(), processRows(s.dir+"/work"))
+		rows := slices.Concat(pendingRows(), descriptorRows(), environmentRows(), argumentRows(), processRows(t, s.dir+"/work"))
 		rows = append(rows, terminalRow(t))
 		runRows(t, s, rows)
 	})
@@ -168,7 +168,7 @@ func TestMatrix(t *testing.T) {
 
 // A parent ignores or blocks any set of signals: the program has the same
 // dispositions and the same mask.
-func TestCase09_DispositionsAndMask(t *testing.T) {
+func TestCase09_DispositionsAndMaskAreExact(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	launch.EachUser(t, func(t *testing.T, u launch.User) { runRows(t, newStage(t, u), signalRows(random(t))) })
 }
@@ -187,7 +187,7 @@ func runRows(t *testing.T, s *stage, rows []row) {
 func (s *stage) compare(t *testing.T, r row) {
 	t.Helper()
 	state := bare.NewState(s.direct, "witness", s.out)
-	state.Env = []string{s.path, "A=1", "HOME=/nonexistent"}
+	state.Env = []string{s.path, "A=1", "HOME=" + launch.Nowhere}
 	if s.user.UID != os.Geteuid() {
 		state.UID = uint64(s.user.UID)
 	}

@@ -106,7 +106,7 @@ func (w *waiting) finish() (string, error) {
 // A signal that arrives at any moment of a launch does what it does to a program
 // that was started directly: it ends it, or nothing if it is ignored, or waits
 // if it is blocked.
-func TestSignalDuringLaunch(t *testing.T) {
+func TestSignalDuringLaunchArrives(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	s := newStage(t, launch.Current())
 	waiter := bare.Waiter.Install(t, filepath.Join(s.dir, "real"), "waiter")
@@ -217,7 +217,7 @@ func judge(status syscall.WaitStatus, said string, sig syscall.Signal, how treat
 }
 
 // PR_SET_PDEATHSIG of the parent reaches the program in every launch.
-func TestDeathSignal(t *testing.T) {
+func TestDeathSignalIsKept(t *testing.T) {
 	launch.Need(t, launch.Landlock)
 	s := newStage(t, launch.Current())
 	waiter := bare.Waiter.Install(t, filepath.Join(s.dir, "real"), "waiter")

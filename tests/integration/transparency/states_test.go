@@ -205,7 +205,7 @@ func environmentRows() []row {
 		{"not UTF-8", []string{"A=\xff\xfe\x80", "\xc3\x28=1", "N=a\nb\tc\x01\x7f", "\xf0\x9f=\xed\xa0\x80"}},
 		{"just under 128 KiB", []string{"A=1", "L=" + strings.Repeat("x", limit-1-2), "B=2"}},
 		{"the runtime's", []string{"GOMEMLIMIT=foo", "GODEBUG=inittrace=1,schedtrace=1", "GOGC=off", "GOMAXPROCS=1", "GOTRACEBACK=crash", "GODEBUG=http2client=0", "_=/x"}},
-		{"the loader's and the locale's", []string{"LD_PRELOAD=/nonexistent", "LD_LIBRARY_PATH=x", "LC_CTYPE=C", "LC_ALL=xx_YY", "TMPDIR=/nonexistent", "HOME=", "IFS= "}},
+		{"the loader's and the locale's", []string{"LD_PRELOAD=" + launch.Nowhere, "LD_LIBRARY_PATH=x", "LC_CTYPE=C", "LC_ALL=xx_YY", "TMPDIR=" + launch.Nowhere, "HOME=", "IFS= "}},
 	} {
 		rows = append(rows, row{
 			name:   "environment: " + e.name,

@@ -11,7 +11,7 @@ import (
 
 // Where paths are not confined, the check looks for the words that reach the
 // network, and only where that is denied.
-func TestCommandCheckOfNetworkWords(t *testing.T) {
+func TestCommandThatReachesTheNetworkIsRefused(t *testing.T) {
 	shells := []struct {
 		name, file string
 		argv       []string // before the command string
@@ -65,7 +65,7 @@ func TestCommandCheckOfNetworkWords(t *testing.T) {
 
 // A program that is no shell, and a shell without a command string, are not
 // read; the report says so.
-func TestCommandCheckOfOthers(t *testing.T) {
+func TestUncheckedCommandIsReported(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := u.Dir(t)
 		script := u.Write(t, filepath.Join(dir, "script"), "echo curl\n", 0o644)

@@ -11,29 +11,32 @@ import (
 
 // What the check refuses in scope workspace, and what it lets through. "W",
 // "O" and "T" stand for the workspace, a directory outside, and TMPDIR.
-func TestCommandCheck(t *testing.T) {
+func TestCommandThatLeavesTheWorkspaceIsRefused(t *testing.T) {
 	const (
 		absolute = `sandbox violation: absolute path "%s" escapes workspace "W"`
 		cd       = "sandbox violation: cd outside workspace is not permitted in workspace sandbox scope"
 	)
 	escapes := func(path string) string { return strings.Replace(absolute, "%s", path, 1) }
 	rows := []struct{ name, command, refused string }{
-		{"absolute", "cat O/file", escapes("O/file")},
-		{"only read", "test -e /etc/passwd", escapes("/etc/passwd")},
+		{"absolute", "touch O/file", escapes("O/file")},
 		{"glued redirection", "echo x >O/new", escapes("O/new")},
-		{"assignment", "D=O; echo $D/file", escapes("O")},
-		{"option", "grep --file=O/file x", escapes("O/file")},
-		{"quoted", `cat "O/file"`, escapes("O/file")},
-		{"beside the workspace", "ls W-evil", escapes("W-evil")},
-		{"home", "ls ~/x", escapes("H/x")},
-		{"home of a user", "ls ~root/x", escapes("/root/x")},
-		{"symlink", "cat W/out/file", escapes("W/out/file")},
+		{"assignment", "D=O; touch $D/file", escapes("O/file")},
+		{"for a program", "D=O make", escapes("O")},
+		{"option", "tar --file=O/file -c sub", escapes("O/file")},
+		{"in place", "sed -i s/a/b/ O/file", escapes("O/file")},
+		{"quoted", `touch "O/file"`, escapes("O/file")},
+		{"beside the workspace", "touch W-evil/file", escapes("W-evil/file")},
+		{"home", "touch ~/x", escapes("H/x")},
+		{"symlink", "touch W/out/file", escapes("W/out/file")},
 		{"cd ..", "cd ..; ls", cd},
 		{"cd by steps", "cd sub && cd ../..", cd},
-		{"nested shell", "sh -c 'cat O/file'", escapes("O/file")},
-		{"here-string to a shell", "sh <<< 'cat O/file'", escapes("O/file")},
-		{"subshell", "(cd sub; cat O/file)", escapes("O/file")},
+		{"nested shell", "sh -c 'touch O/file'", escapes("O/file")},
+		{"nested shell behind others", "env A=b nice sh -c 'touch O/file'", escapes("O/file")},
+		{"subshell", "(cd sub; touch O/file)", escapes("O/file")},
+		{"substitution", `: "$(touch O/file)"`, escapes("O/file")},
 
+		{"only read", "test -e /etc/passwd && cat /etc/passwd </etc/passwd", ""},
+		{"read by an option", "grep -q --file=/etc/passwd /etc/passwd", ""},
 		{"workspace", "cat W/sub/file", ""},
 		{"relative", "cat sub/file", ""},
 		{"cd within", "cd sub && cd .. && cat sub/file", ""},
@@ -84,11 +87,11 @@ func TestCommandCheck(t *testing.T) {
 }
 
 // The error and the report of a refused launch.
-func TestCommandCheckReport(t *testing.T) {
+func TestRefusedCommandIsReported(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		pol := p.policy(m{"commandCheck": "deny"})
-		if r := p.shell(t, pol, "cat /etc/passwd"); r.Code != 126 || r.Stdout != "" {
+		if r := p.shell(t, pol, "touch /etc/passwd"); r.Code != 126 || r.Stdout != "" {
 			t.Fatal(r)
 		}
 		rep := p.report(t)
@@ -103,6 +106,34 @@ func TestCommandCheckReport(t *testing.T) {
 		r := p.shell(t, pol, `s=$(printf '\057'); echo x > "${s}var${s}tmp${s}shim-test-x"`)
 		if r.Code != 2 || !strings.Contains(r.Stderr, "Permission denied") {
 			t.Error(r)
+		}
+		if got := launch.NotEnforced(p.report(t), "command"); len(got) != 2 {
+			t.Errorf("command: %q, want the limit and what was opaque", got)
+		}
+	})
+}
+
+// A command that is too long to be followed is opaque as a whole; it is only
+// searched for absolute paths between blanks.
+func TestLongCommandIsOpaque(t *testing.T) {
+	launch.EachUser(t, func(t *testing.T, u launch.User) {
+		p := newPlace(t, u)
+		const kilobytes = 70
+		long := "\n: " + strings.Repeat(strings.Repeat("x", 1023)+" ", kilobytes)
+		check := p.policy(m{"commandCheck": "deny"})
+		glued := `cat <"` + p.outside + `/file"; `
+		for _, row := range []struct {
+			name, command string
+			code          int
+		}{
+			{"short, glued", glued, 126},
+			{"long, glued", glued + long, 0},
+			{"long, between blanks", ": " + p.outside + "/file " + long, 126},
+			{"long", ": " + long, 0},
+		} {
+			if r := p.shell(t, check, row.command); r.Code != row.code {
+				t.Errorf("%s: exit %d, want %d: %s", row.name, r.Code, row.code, r.Stderr)
+			}
 		}
 		if got := launch.NotEnforced(p.report(t), "command"); len(got) != 2 {
 			t.Errorf("command: %q, want the limit and what was opaque", got)

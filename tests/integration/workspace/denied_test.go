@@ -99,7 +99,7 @@ func (p *place) dirs(t *testing.T, top, prefix string, n int) []string {
 	return out
 }
 
-func TestDeniedOutside(t *testing.T) {
+func TestWritingOutsideIsDenied(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		n := len(deniedOutside)
@@ -132,7 +132,7 @@ func TestDeniedOutside(t *testing.T) {
 	})
 }
 
-func TestDeniedAcross(t *testing.T) {
+func TestMovingInAndOutIsDenied(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		n := len(deniedAcross)
@@ -185,7 +185,7 @@ func contents(t *testing.T, dir string) map[string]string {
 
 // What exists already is said to exist, also where nothing can be made: mkdir -p
 // depends on it.
-func TestMkdirOfWhatIsThere(t *testing.T) {
+func TestWhatIsThereIsSaidToExist(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		p.want(t, p.policy(nil), map[try]string{
@@ -200,7 +200,7 @@ func TestMkdirOfWhatIsThere(t *testing.T) {
 
 // No right that makes device nodes is granted anywhere; without a policy root
 // may.
-func TestNoDeviceNodes(t *testing.T) {
+func TestNoDeviceNodesAreMade(t *testing.T) {
 	launch.Need(t, launch.IsRoot)
 	p := newPlace(t, launch.Root)
 	device := try{Op: "device", Path: filepath.Join(p.ws, "null")}
@@ -214,7 +214,7 @@ func TestNoDeviceNodes(t *testing.T) {
 }
 
 // The devices that programs need, and others.
-func TestDevices(t *testing.T) {
+func TestOrdinaryDevicesAreWritable(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		p.want(t, p.policy(nil), map[try]string{

@@ -12,7 +12,7 @@ import (
 
 // A descriptor on which the launcher left a file outside open for writing can
 // still be written; the report lists it, and no other.
-func TestDescriptorsThatWriteOutside(t *testing.T) {
+func TestDescriptorsThatWriteOutsideAreReported(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		open := func(path string, flags int) *os.File {

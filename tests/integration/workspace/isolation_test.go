@@ -13,7 +13,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestCase67_NetworkDeny(t *testing.T) {
+func TestCase67_NetworkIsDenied(t *testing.T) {
 	launch.Need(t, launch.Seccomp)
 	tcp, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestCase67_NetworkDeny(t *testing.T) {
 	})
 }
 
-func TestCase68_Isolation(t *testing.T) {
+func TestCase68_OtherProcessesAreNotReached(t *testing.T) {
 	launch.Need(t, launch.ABIAtLeast(6))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)

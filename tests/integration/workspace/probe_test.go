@@ -182,6 +182,16 @@ var operations = map[string]func(path, to string) error{
 		}
 		return unix.Kill(n, 0)
 	},
+	// A request that no character device but a terminal knows.
+	"ioctl": func(path, _ string) error {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		_, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		return err
+	},
 	"kill-self": func(string, string) error { return unix.Kill(os.Getpid(), 0) },
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 )
 
-func TestCase51_Scopes(t *testing.T) {
+func TestCase51_ScopesConfineAsNamed(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		outside := filepath.Join(p.outside, "new")
@@ -42,7 +42,14 @@ func TestCase51_Scopes(t *testing.T) {
 			{m{"version": 1, "workspace": p.ws}, `workspace: only allowed with scope "workspace"`},
 			{m{"version": 1, "scope": "local", "writable": []string{p.ws}}, `writable: only allowed with scope "workspace"`},
 			{m{"version": 1, "toolchainDirs": true}, `toolchainDirs: only allowed with scope "workspace"`},
-			{m{"version": 1, "scope": "unrestricted", "network": "deny"}, "network: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "network": "allow"}, "network: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "isolate": []string{}}, "isolate: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "capabilities": "keep"}, "capabilities: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "descriptors": "keep"}, "descriptors: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "commandCheck": "off"}, "commandCheck: not allowed with scope"},
+			{m{"version": 1, "scope": "unrestricted", "workspace": p.ws}, "workspace: "},
+			{m{"version": 1, "scope": "unrestricted", "writable": []string{}}, "writable: "},
+			{m{"version": 1, "scope": "unrestricted", "toolchainDirs": false}, "toolchainDirs: "},
 		} {
 			r := p.shell(t, bad.policy, "echo started")
 			if r.Code != 125 || r.Stdout != "" || !strings.Contains(r.Stderr, bad.says) {
@@ -108,7 +115,7 @@ func TestCase52_WritesOnlyInTheRoots(t *testing.T) {
 	})
 }
 
-func TestCase64_Local(t *testing.T) {
+func TestCase64_LocalConfinesNoWriting(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		// The network is denied so that there is a confinement at all.
@@ -175,7 +182,7 @@ func TestCase66_MetadataIsALimit(t *testing.T) {
 	})
 }
 
-func TestCase69_WithoutLandlock(t *testing.T) {
+func TestCase69_WithoutLandlockWritesAreNotHeld(t *testing.T) {
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)
 		launch.Need(t, launch.Seccomp, launch.IsRoot)
@@ -226,7 +233,7 @@ func TestCase69_WithoutLandlock(t *testing.T) {
 	})
 }
 
-func TestCase70_NoticeAndNetwork(t *testing.T) {
+func TestCase70_NoticeIsTrue(t *testing.T) {
 	const writable = "For this run, temp and per-user cache directories are writable."
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		p := newPlace(t, u)

@@ -50,7 +50,7 @@ var steps = map[string]func(){
 	},
 	// retry calls Exec in vain first.
 	"retry": func() {
-		err := boot.Exec("/nonexistent", boot.Argv(), boot.Envp())
+		err := boot.Exec("/sys/nowhere", boot.Argv(), boot.Envp())
 		if !errors.Is(err, syscall.ENOENT) {
 			fail(fmt.Sprint("exec of nothing: ", err))
 		}

@@ -223,6 +223,22 @@ func init() {
 			defer unix.Close(fd)
 			return "", unix.Connect(fd, &unix.SockaddrUnix{Name: p})
 		},
+		"ask": func(p, _ string) (string, error) {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			if err != nil {
+				return "", err
+			}
+			defer unix.Close(fd)
+			if err := unix.Connect(fd, &unix.SockaddrUnix{Name: p}); err != nil {
+				return "", err
+			}
+			if _, err := unix.Write(fd, []byte("read\n")); err != nil {
+				return "", err
+			}
+			buf := make([]byte, 256)
+			n, err := unix.Read(fd, buf)
+			return string(buf[:max(n, 0)]), err
+		},
 		"listen": func(p, _ string) (string, error) {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 			if err != nil {

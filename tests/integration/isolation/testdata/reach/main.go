@@ -62,7 +62,7 @@ var ways = map[string]func() error{
 	"ptrace":    func() error { return unix.PtraceSeize(pid) },
 	"vm-readv":  vmReadv,
 	"prlimit":   func() error { return unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) },
-	"priority":  func() error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 1) },
+	"priority":  func() error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 19) },
 	"affinity":  affinity,
 	"environ":   func() error { return read("environ") },
 	"maps":      func() error { return read("maps") },
