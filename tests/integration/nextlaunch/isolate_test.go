@@ -56,7 +56,7 @@ except OSError as e:
 
 // With a devpts of its own, a launch does not open the terminals of others. All else of
 // terminals works.
-func TestOtherTerminals(t *testing.T) {
+func TestOtherTerminalsAreNotOpened(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("/usr/bin/python3"))
 	launch.EachUser(t, func(t *testing.T, u launch.User) {
 		dir := u.Dir(t)
@@ -106,7 +106,7 @@ func TestOtherTerminals(t *testing.T) {
 
 // With an IPC namespace of its own, a launch sees no shared memory, semaphore or queue
 // of others; what it makes itself works.
-func TestIPC(t *testing.T) {
+func TestSharedMemoryOfOthersIsOutOfReach(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("ipcs"), launch.Program("python3"))
 	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o666)
 	if err != nil {

@@ -30,7 +30,7 @@ func sysfs(t *testing.T) string {
 }
 
 // No launch as root writes what acts on the kernel, whatever it is confined in.
-func TestKernelFiles(t *testing.T) {
+func TestRootWritesNothingOfTheKernel(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(6), launch.IsRoot, launch.Mounts)
 	script := opens + `open /proc/sys/kernel/core_pattern
 open /proc/sys/kernel/panic_on_oops
@@ -74,7 +74,7 @@ ls / >/dev/null && echo listed
 }
 
 // The mounts hold against who makes namespaces within, where no ruleset does.
-func TestKernelFilesInUserNamespace(t *testing.T) {
+func TestUserNamespaceUndoesNoMount(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.UserNS, launch.Program("unshare"))
 	sh := launch.Install(t, launch.Dir(t), "sh", launch.Record{Real: "/bin/sh"})
 	c := launch.Shell(sh, opens+`unshare -Urm sh -c 'mount -t tmpfs none /mnt && echo mounts; mount -o remount,bind,rw /proc/sys || umount /proc/sys || umount -l /proc/sys; mount -o remount,bind,rw /sys; (: >>/proc/sys/kernel/core_pattern) && echo open'
@@ -86,7 +86,7 @@ unshare -Urpf --mount-proc sh -c '(: >>/proc/sys/kernel/core_pattern) && echo op
 }
 
 // Neither the current directory nor an inherited one leads around the mounts.
-func TestKernelFilesFromOutside(t *testing.T) {
+func TestInheritedDirectoryLeadsNotAroundMounts(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	sh := launch.Install(t, launch.Dir(t), "sh", launch.Record{Real: "/bin/sh"})
 	root, err := os.Open("/")
@@ -111,7 +111,7 @@ func TestKernelFilesFromOutside(t *testing.T) {
 }
 
 // A control group that a user owns kills and stops what is in it, without a signal.
-func TestControlGroups(t *testing.T) {
+func TestControlGroupsAreNotWritten(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.ABIAtLeast(6), launch.IsRoot)
 	top := ""
 	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {

@@ -40,7 +40,7 @@ var hostile = []struct {
 }
 
 // As root with CAP_SYS_ADMIN, no launch changes what the next one rests on.
-func TestRootChangesNothing(t *testing.T) {
+func TestRootChangesNothingOfTheNextLaunch(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts, launch.Program("python3"))
 	for _, inPlace := range []bool{false, true} {
 		for _, h := range hostile {
@@ -74,7 +74,7 @@ func TestRootChangesNothing(t *testing.T) {
 
 // Who owns the files and may not mount can change them. That is said, by the file, and
 // so is root without CAP_SYS_ADMIN.
-func TestOwnerIsTold(t *testing.T) {
+func TestOwnerOfTheShimIsTold(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	for _, c := range []struct {
 		user  launch.User
@@ -106,7 +106,7 @@ func TestOwnerIsTold(t *testing.T) {
 }
 
 // A user who owns nothing of it hears nothing, and changes nothing.
-func TestOthersOwn(t *testing.T) {
+func TestShimOfAnotherOwnerStays(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot)
 	s := newStage(t, launch.Root, false)
 	launch.Nobody.Own(t, s.dir)
@@ -129,7 +129,7 @@ func TestOthersOwn(t *testing.T) {
 }
 
 // The mounts are the launch's own, and nothing else needs to know of them.
-func TestMountsDisturbNothing(t *testing.T) {
+func TestMountsOfALaunchDisturbNothing(t *testing.T) {
 	launch.Need(t, launch.Landlock, launch.IsRoot, launch.Mounts)
 	s := newStage(t, launch.Root, false)
 	policy := "@" + s.policyFile
