@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -51,57 +52,53 @@ func (n *Namespace) ipc(table pathcheck.Mounts) error {
 	return nil
 }
 
+// mountFresh mounts a new file system.
 func mountFresh(fstype, at string, like pathcheck.Mount, keep ...string) error {
-	fd, err := newMount(fstype, like, keep...)
+	fd, err := newMount(fstype, like, keep)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := attach(fd, at); err != nil {
-		return fmt.Errorf("mount on %q: %w", at, err)
-	}
-	return nil
+	return attach(fd, at)
 }
 
-// newMount makes a detached mount of a new file system, with those of the options of
-// another that keep names, and what its mount takes away.
-func newMount(fstype string, like pathcheck.Mount, keep ...string) (int, error) {
+// newMount makes a detached mount of a new file system, with those options of another
+// that keep names, more of them as names and values, and what the other's mount takes
+// away.
+func newMount(fstype string, like pathcheck.Mount, keep []string, more ...string) (int, error) {
 	fs, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, fmt.Errorf("fsopen %s: %w", fstype, err)
 	}
 	defer unix.Close(fs)
-	if err := unix.FsconfigSetString(fs, "source", like.Source); err != nil {
-		return -1, fmt.Errorf("fsconfig source: %w", err)
-	}
+	more = append(more, "source", like.Source)
 	for opt := range strings.SplitSeq(like.Super, ",") {
-		name, value, _ := strings.Cut(opt, "=")
-		for _, k := range keep {
-			if k != name {
-				continue
-			}
-			if err := unix.FsconfigSetString(fs, name, value); err != nil {
-				return -1, fmt.Errorf("carry over the option %q of %s: %w", opt, fstype, err)
-			}
+		if name, value, _ := strings.Cut(opt, "="); slices.Contains(keep, name) {
+			more = append(more, name, value)
 		}
 	}
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, fmt.Errorf("fsconfig: %w", err)
+	for i := 0; i < len(more); i += 2 {
+		if more[i+1] == "" {
+			err = unix.FsconfigSetFlag(fs, more[i])
+		} else {
+			err = unix.FsconfigSetString(fs, more[i], more[i+1])
+		}
+		if err != nil {
+			return -1, fmt.Errorf("fsconfig %s of %s: %w", more[i], fstype, err)
+		}
 	}
-	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes(like))
+	attributes := 0
+	for opt := range strings.SplitSeq(like.Options, ",") {
+		attributes |= mountAttribute(opt)
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, fmt.Errorf("fsconfig %s: %w", fstype, err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes)
 	if err != nil {
-		return -1, fmt.Errorf("fsmount: %w", err)
+		return -1, fmt.Errorf("fsmount %s: %w", fstype, err)
 	}
 	return fd, nil
-}
-
-// attributes are those of a mount that take something away.
-func attributes(m pathcheck.Mount) int {
-	all := 0
-	for opt := range strings.SplitSeq(m.Options, ",") {
-		all |= mountAttribute(opt)
-	}
-	return all
 }
 
 // shmInfo is struct shm_info of linux/shm.h.

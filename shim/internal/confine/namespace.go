@@ -203,7 +203,7 @@ func (n *Namespace) kernelFiles(table pathcheck.Mounts, root, byRuleset bool, un
 	}
 	now, err := planner.MountTable()
 	switch {
-	case err == nil && openKernelFile(now, root) == "":
+	case err == nil && kernelFilesClosed(now, root):
 		set(rules.Closure{By: rules.ByMountNamespace}) // of whoever made this one
 	case k.ABI > 0:
 		n.Guard = true

@@ -22,8 +22,6 @@ func (n *Namespace) leadsOut(fd int) string {
 		return unexamined(err)
 	}
 	switch {
-	case strings.HasPrefix(text, "mnt:["):
-		return "the outer mount namespace"
 	case st.Mode&unix.S_IFMT == unix.S_IFDIR && (n.Kernel.PrivateProc && fd > 2 || !openAnew(fd, &st, text)):
 		return "a directory of the outer mount namespace"
 	case st.Mode&unix.S_IFMT == unix.S_IFREG && closes(fd, text):

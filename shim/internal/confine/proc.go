@@ -48,7 +48,7 @@ func privateProc(table pathcheck.Mounts) (elsewhere string, err error) {
 	}
 	defer unix.Close(fresh)
 	if err := attach(fresh, "/proc"); err != nil {
-		return "", fmt.Errorf("mount on /proc: %w", err)
+		return "", err
 	}
 	err = func() error {
 		for i, s := range subs {
@@ -102,40 +102,14 @@ func findProc(table pathcheck.Mounts) (old pathcheck.Mount, subs pathcheck.Mount
 // newProc makes a detached mount of a new proc file system with the options of
 // the old one.
 func newProc(old pathcheck.Mount) (int, error) {
-	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("fsopen: %w", err)
-	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigSetString(fs, "source", old.Source); err != nil {
-		return -1, fmt.Errorf("fsconfig source: %w", err)
-	}
 	for opt := range strings.SplitSeq(old.Super, ",") {
-		name, value, _ := strings.Cut(opt, "=")
-		switch name {
-		case "gid", "subset":
-			err = unix.FsconfigSetString(fs, name, value)
-		case "ro":
-			err = unix.FsconfigSetFlag(fs, name)
-		case "rw", "hidepid", "seclabel":
+		switch name, _, _ := strings.Cut(opt, "="); name {
+		case "gid", "subset", "ro", "rw", "hidepid", "seclabel":
 		default:
-			err = errors.ErrUnsupported
-		}
-		if err != nil {
-			return -1, fmt.Errorf("carry over the option %q of /proc: %w", opt, err)
+			return -1, fmt.Errorf("carry over the option %q of /proc: %w", opt, errors.ErrUnsupported)
 		}
 	}
-	if err := unix.FsconfigSetString(fs, "hidepid", "ptraceable"); err != nil {
-		return -1, fmt.Errorf("fsconfig hidepid: %w", err)
-	}
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, fmt.Errorf("fsconfig: %w", err)
-	}
-	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes(old))
-	if err != nil {
-		return -1, fmt.Errorf("fsmount: %w", err)
-	}
-	return fd, nil
+	return newMount("proc", old, []string{"gid", "subset", "ro"}, "hidepid", "ptraceable")
 }
 
 // mountAttribute returns the attribute of an option of a mount that takes
@@ -161,7 +135,10 @@ func mountAttribute(opt string) int {
 }
 
 func attach(mount int, path string) error {
-	return unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	if err := unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("mount on %q: %w", path, err)
+	}
+	return nil
 }
 
 // reenter goes to the current directory by its path, if it is one of the old

@@ -23,11 +23,11 @@ func (n *Namespace) bindReadOnly(path string) error {
 		return fmt.Errorf("open_tree %q: %w", path, err)
 	}
 	defer unix.Close(fd)
-	if err := setReadOnly(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE); err != nil {
-		return fmt.Errorf("make a mount of %q read-only: %w", path, err)
+	if err = setReadOnly(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE); err == nil {
+		err = attach(fd, path)
 	}
-	if err := attach(fd, path); err != nil {
-		return fmt.Errorf("mount on %q: %w", path, err)
+	if err != nil {
+		return err
 	}
 	n.covered = append(n.covered, path)
 	return nil
@@ -36,40 +36,38 @@ func (n *Namespace) bindReadOnly(path string) error {
 // setReadOnly takes writing from a mount of this namespace. What is mounted on it
 // outside later stays outside.
 func setReadOnly(dirfd int, path string, flags uint) error {
-	return unix.MountSetattr(dirfd, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY, Propagation: unix.MS_PRIVATE})
+	err := unix.MountSetattr(dirfd, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY, Propagation: unix.MS_PRIVATE})
+	if err != nil {
+		return fmt.Errorf("make a mount read-only: %w", err)
+	}
+	return nil
 }
 
 // procFiles are the entries of a proc file system by which the kernel starts programs,
 // stops, or reaches memory and files of others.
 var procFiles = []string{"sys", "sysrq-trigger", "bus", "fs"}
 
-// closeKernelFiles makes every reachable file that acts on the kernel read-only in this
-// mount namespace. A process's own directory of /proc stays writable.
-func (n *Namespace) closeKernelFiles(table pathcheck.Mounts) error {
-	index, sys := table.Index(), false
+// eachKernelFile calls f for every place of these types of file systems that can be
+// reached and is not read-only: a mount, or an entry of a whole proc file system, of
+// which a process's own directory is not one.
+func eachKernelFile(table pathcheck.Mounts, types func(fstype string) bool, f func(path string, mount bool) error) error {
+	index := table.Index()
 	for _, m := range table {
-		if !actsOnKernel(m.FSType) || isReadOnly(m) || !index.Reaches(m) || sys && pathcheck.Beneath("/sys", m.Point) {
+		if !types(m.FSType) || isReadOnly(m) || !index.Reaches(m) {
 			continue
 		}
-		if m.Point == "/sys" { // with all that is mounted there
-			if err := setReadOnly(unix.AT_FDCWD, m.Point, unix.AT_RECURSIVE); err != nil {
-				return fmt.Errorf("make /sys read-only: %w", err)
-			}
-			sys = true
-			continue
-		}
-		if !wholeProc(m) {
-			if err := setReadOnly(unix.AT_FDCWD, m.Point, 0); err != nil {
-				return fmt.Errorf("make %q read-only: %w", m.Point, err)
+		if m.FSType != "proc" || m.Root != "/" {
+			if err := f(m.Point, true); err != nil {
+				return err
 			}
 			continue
 		}
 		for _, name := range procFiles {
 			path := pathcheck.Join(m.Point, name)
-			if by, ok := index.Of(path); ok && by.ID != m.ID && isReadOnly(by) {
+			if by, _ := index.Of(path); by.ID != m.ID && isReadOnly(by) {
 				continue
 			}
-			if err := n.bindReadOnly(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := f(path, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -77,29 +75,30 @@ func (n *Namespace) closeKernelFiles(table pathcheck.Mounts) error {
 	return nil
 }
 
-// openKernelFile returns the path of a mount by which the kernel can be acted on, or "".
-// Who is not root reaches only control groups, which may be delegated to a user.
-func openKernelFile(table pathcheck.Mounts, root bool) string {
-	index := table.Index()
-	for _, m := range table {
-		group := m.FSType == "cgroup" || m.FSType == "cgroup2"
-		if !group && (!root || !actsOnKernel(m.FSType)) || isReadOnly(m) || !index.Reaches(m) {
-			continue
+// closeKernelFiles makes what acts on the kernel read-only in this mount namespace.
+func (n *Namespace) closeKernelFiles(table pathcheck.Mounts) error {
+	return eachKernelFile(table, actsOnKernel, func(path string, mount bool) error {
+		if mount {
+			return setReadOnly(unix.AT_FDCWD, path, 0)
 		}
-		if !wholeProc(m) {
-			return m.Point
-		}
-		for _, name := range procFiles {
-			path := pathcheck.Join(m.Point, name)
-			if by, ok := index.Of(path); ok && by.ID != m.ID && isReadOnly(by) {
-				continue
-			}
-			if unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil {
-				return path
-			}
-		}
+		return n.bindReadOnly(path)
+	})
+}
+
+// kernelFilesClosed reports whether the mounts leave nothing to write by which the
+// kernel can be acted on. Who is not root reaches only control groups, which may be
+// delegated to a user.
+func kernelFilesClosed(table pathcheck.Mounts, root bool) bool {
+	types := actsOnKernel
+	if !root {
+		types = func(fstype string) bool { return fstype == "cgroup" || fstype == "cgroup2" }
 	}
-	return ""
+	return nil == eachKernelFile(table, types, func(path string, mount bool) error {
+		if mount || unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil {
+			return unix.EROFS // it is not
+		}
+		return nil
+	})
 }
 
 // actsOnKernel tells the file systems whose files act on the kernel, or, for those of
@@ -107,8 +106,6 @@ func openKernelFile(table pathcheck.Mounts, root bool) string {
 func actsOnKernel(fstype string) bool {
 	return plan.KernelFS(fstype) || fstype == "rpc_pipefs" || fstype == "nfsd" || fstype == "fusectl"
 }
-
-func wholeProc(m pathcheck.Mount) bool { return m.FSType == "proc" && m.Root == "/" }
 
 func isReadOnly(m pathcheck.Mount) bool {
 	has := func(options string) bool { return slices.Contains(strings.Split(options, ","), "ro") }

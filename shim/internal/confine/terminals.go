@@ -34,13 +34,13 @@ func (n *Namespace) terminals(table pathcheck.Mounts) error {
 		defer unix.Close(own)
 	}
 	n.was.terminal = otherTerminal(name)
-	fresh, err := newMount("devpts", old, "gid", "uid", "mode", "ptmxmode", "max")
+	fresh, err := newMount("devpts", old, []string{"gid", "uid", "mode", "ptmxmode", "max"})
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fresh)
 	if err := attach(fresh, "/dev/pts"); err != nil {
-		return fmt.Errorf("mount on /dev/pts: %w", err)
+		return err
 	}
 	if err := tryTerminal(); err != nil {
 		if undo := unix.Unmount("/dev/pts", unix.MNT_DETACH); undo != nil {
