@@ -76,21 +76,22 @@ func (n *Namespace) enter(protected func() []string) error {
 
 	// A ruleset that splits "/" grants /proc and /sys for reading.
 	byRuleset := n.Kernel.ABI > 0 && (len(p.Hidden) > 0 || p.Scope == rules.ScopeWorkspace)
-	tabled := root && !byRuleset || p.Isolate&(rules.IsolateProc|rules.IsolateTTY|rules.IsolateIPC) != 0
+	kernel := root && !byRuleset
+	tabled := p.Isolate&(rules.IsolateProc|rules.IsolateTTY|rules.IsolateIPC) != 0
 	var paths []string
 	if err == nil {
 		paths = protected()
 	}
-	if err == nil && (tabled || len(paths) > 0) {
+	if err == nil && (kernel || tabled || len(paths) > 0) {
 		err = n.own()
 	}
 	var table pathcheck.Mounts
 	if err == nil && tabled {
-		table, err = planner.MountTable()
+		table, err = planner.MountTable(nil)
 	}
 	// The private /proc first: what is made read-only stands on it.
 	n.proc(table, err)
-	n.kernelFiles(table, root, byRuleset, err)
+	n.kernelFiles(root, byRuleset, err)
 	n.protect(paths, err)
 	n.Kernel.Terminals = n.step(rules.IsolateTTY, rules.ByMountNamespace, err, func() error { return n.terminals(table) })
 	n.Kernel.IPC = n.step(rules.IsolateIPC, rules.ByIPCNamespace, err, func() error { return n.ipc(table) })
@@ -174,7 +175,7 @@ func (n *Namespace) proc(table pathcheck.Mounts, unable error) {
 // kernelFiles closes the files that act on the kernel itself to root, and the control
 // groups to whoever may not signal: by a ruleset that is made anyway, by mounts, or by
 // a ruleset that is made for them.
-func (n *Namespace) kernelFiles(table pathcheck.Mounts, root, byRuleset bool, unable error) {
+func (n *Namespace) kernelFiles(root, byRuleset bool, unable error) {
 	k, signals := &n.Kernel, n.policy.Isolate.Has(rules.IsolateSignals)
 	set := func(c rules.Closure) {
 		if root {
@@ -191,19 +192,18 @@ func (n *Namespace) kernelFiles(table pathcheck.Mounts, root, byRuleset bool, un
 		set(rules.Closure{By: rules.ByLandlock})
 		return
 	}
+	table, err := planner.MountTable(actsOnKernel)
 	if root && unable == nil {
-		if n.dry {
-			set(rules.Closure{By: rules.ByMountNamespace})
-			return
+		if unable = err; err == nil && !n.dry {
+			unable = n.closeKernelFiles(table)
 		}
-		if unable = n.closeKernelFiles(table); unable == nil {
+		if unable == nil {
 			set(rules.Closure{By: rules.ByMountNamespace})
 			return
 		}
 	}
-	now, err := planner.MountTable()
 	switch {
-	case err == nil && kernelFilesClosed(now, root):
+	case err == nil && kernelFilesClosed(table, root):
 		set(rules.Closure{By: rules.ByMountNamespace}) // of whoever made this one
 	case k.ABI > 0:
 		n.Guard = true

@@ -51,9 +51,8 @@ var procFiles = []string{"sys", "sysrq-trigger", "bus", "fs"}
 // reached and is not read-only: a mount, or an entry of a whole proc file system, of
 // which a process's own directory is not one.
 func eachKernelFile(table pathcheck.Mounts, types func(fstype string) bool, f func(path string, mount bool) error) error {
-	index := table.Index()
 	for _, m := range table {
-		if !types(m.FSType) || isReadOnly(m) || !index.Reaches(m) {
+		if !types(m.FSType) || isReadOnly(m) || covered(m) {
 			continue
 		}
 		if m.FSType != "proc" || m.Root != "/" {
@@ -64,7 +63,8 @@ func eachKernelFile(table pathcheck.Mounts, types func(fstype string) bool, f fu
 		}
 		for _, name := range procFiles {
 			path := pathcheck.Join(m.Point, name)
-			if by, _ := index.Of(path); by.ID != m.ID && isReadOnly(by) {
+			var by unix.Statfs_t
+			if unix.Statfs(path, &by) == nil && by.Flags&unix.ST_RDONLY != 0 {
 				continue
 			}
 			if err := f(path, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -105,6 +105,13 @@ func kernelFilesClosed(table pathcheck.Mounts, root bool) bool {
 // upcalls, on what answers for it.
 func actsOnKernel(fstype string) bool {
 	return plan.KernelFS(fstype) || fstype == "rpc_pipefs" || fstype == "nfsd" || fstype == "fusectl"
+}
+
+// covered reports whether a path leads to another mount than this one.
+func covered(m pathcheck.Mount) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, m.Point, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st)
+	return err != nil || st.Mnt_id != uint64(m.ID)
 }
 
 func isReadOnly(m pathcheck.Mount) bool {

@@ -19,7 +19,7 @@ import (
 // hiding is a plan that hides a directory.
 func hiding(t *testing.T, dir string) *plan.Plan {
 	t.Helper()
-	table, err := planner.MountTable()
+	table, err := planner.MountTable(nil)
 	errnotest.Must(t, err)
 	pl, err := plan.Make(&rules.Policy{Hidden: []rules.Entry{{Key: "hidden", Path: dir}}}, plan.Launch{EUID: 1, Mounts: table}, pathcheck.OS{})
 	errnotest.Must(t, err)

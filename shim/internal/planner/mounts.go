@@ -33,8 +33,12 @@ func (w *mountWatch) read() (pathcheck.Mounts, error) {
 	if w == nil {
 		return nil, nil
 	}
+	return parse(w.text())
+}
+
+func (w *mountWatch) text() (string, error) {
 	if _, err := unix.Seek(w.fd, 0, 0); err != nil {
-		return nil, fmt.Errorf("read /proc/self/mountinfo: %w", err)
+		return "", fmt.Errorf("read /proc/self/mountinfo: %w", err)
 	}
 	var text strings.Builder
 	buf := make([]byte, 8<<10) // the usual table fits, and few pages are touched
@@ -44,10 +48,10 @@ func (w *mountWatch) read() (pathcheck.Mounts, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read /proc/self/mountinfo: %w", err)
+			return "", fmt.Errorf("read /proc/self/mountinfo: %w", err)
 		}
 		if n == 0 {
-			return pathcheck.ParseMounts(text.String())
+			return text.String(), nil
 		}
 		text.Write(buf[:n])
 	}
@@ -78,8 +82,9 @@ func (w *mountWatch) close() {
 	}
 }
 
-// MountTable reads the table of mounts once.
-func MountTable() (pathcheck.Mounts, error) {
+// MountTable reads the table of mounts once, and of it what is of these types of file
+// systems; nil means all. To take a line apart costs more than to read it.
+func MountTable(types func(fstype string) bool) (pathcheck.Mounts, error) {
 	w, absent, err := watchMounts()
 	if err != nil {
 		return nil, err
@@ -88,7 +93,25 @@ func MountTable() (pathcheck.Mounts, error) {
 		return nil, errNoProc
 	}
 	defer w.close()
-	return w.read()
+	text, err := w.text()
+	if err != nil || types == nil {
+		return parse(text, err)
+	}
+	var some strings.Builder
+	for line := range strings.Lines(text) {
+		_, right, _ := strings.Cut(line, " - ")
+		if fstype, _, _ := strings.Cut(right, " "); types(fstype) {
+			some.WriteString(line)
+		}
+	}
+	return pathcheck.ParseMounts(some.String())
+}
+
+func parse(text string, err error) (pathcheck.Mounts, error) {
+	if err != nil {
+		return nil, err
+	}
+	return pathcheck.ParseMounts(text)
 }
 
 var errNoProc = errors.New("/proc is not mounted")

@@ -44,7 +44,7 @@ func Resolve(in Input, argv []string) (p *rules.Policy, dropped []rules.Dropped,
 }
 
 func (in *Input) choose() (*rules.Policy, []rules.Dropped, error) {
-	mounts, err := MountTable()
+	mounts, err := MountTable(nil)
 	if err != nil && !errors.Is(err, errNoProc) {
 		return nil, nil, err
 	}

@@ -83,6 +83,11 @@ unshare -Urpf --mount-proc sh -c '(: >>/proc/sys/kernel/core_pattern) && echo op
 	if r := c.Run(t); r.Stdout != "mounts\n" {
 		t.Error(r)
 	}
+	// The price of a ruleset, where the launch may not mount: nor may those within.
+	c.Setup = noAdmin
+	if r := c.Run(t); r.Stdout != "" {
+		t.Errorf("by a ruleset: %v", r)
+	}
 }
 
 // Neither the current directory nor an inherited one leads around the mounts.
