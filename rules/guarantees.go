@@ -83,7 +83,8 @@ type promise struct {
 	// nothing gives. Errata are the errata bits it needs as well.
 	abi    int
 	errata int
-	// limit marks what is a limit, not a guarantee, where it does not hold.
+	// limit: where it does not hold, that is reported; a guarantee that does not
+	// hold stops a required launch.
 	limit bool
 	// why is the reason of a limit that no kernel lifts.
 	why string
