@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 )
 
@@ -97,7 +96,8 @@ type promise struct {
 	// nothing gives. Errata are the errata bits it needs as well.
 	abi    int
 	errata int
-	// limit marks what is a limit, not a guarantee, where it does not hold.
+	// limit: where it does not hold, that is reported; a guarantee that does not
+	// hold stops a required launch.
 	limit bool
 	// why is the reason of a limit that no kernel lifts.
 	why string
@@ -270,16 +270,4 @@ func (pr promise) missing(k Kernel) string {
 		return "this kernel's Landlock lacks a correction that it needs"
 	}
 	return ""
-}
-
-// Lose moves what Landlock was to hold from held to gaps, for a launch that
-// could not enter a domain. A private /proc hides nothing without one.
-func Lose(held []Enforcement, gaps []Gap, why string) ([]Enforcement, []Gap) {
-	byDomain := func(e Enforcement) bool { return e.By == ByLandlock || e.By == ByMountNamespace }
-	for _, e := range held {
-		if byDomain(e) {
-			gaps = append(gaps, Gap{What: e.What, Why: why})
-		}
-	}
-	return slices.DeleteFunc(held, byDomain), gaps
 }

@@ -89,22 +89,6 @@ func TestAssessConfinement(t *testing.T) {
 	}
 }
 
-// A domain that was not entered takes the private /proc with it.
-func TestLose(t *testing.T) {
-	held, gaps := rules.Lose([]rules.Enforcement{
-		{What: "proc", By: rules.ByLandlock},
-		{What: "proc-visibility", By: rules.ByMountNamespace},
-		{What: "tty", By: rules.BySeccomp},
-		{What: "capabilities", By: rules.ByCapabilities},
-	}, nil, "why")
-	if len(held) != 2 || held[0].What != "tty" || held[1].What != "capabilities" {
-		t.Errorf("held: %v", held)
-	}
-	if len(gaps) != 2 || gaps[0].Why != "why" || gaps[1].What != "proc-visibility" {
-		t.Errorf("gaps: %v", gaps)
-	}
-}
-
 // The signal scope is used only where it does not separate the threads of one
 // process.
 func TestHasSignalScope(t *testing.T) {

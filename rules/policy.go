@@ -76,7 +76,7 @@ type Policy struct {
 	GuardKernel bool
 }
 
-// An Entry is one element of hidden, exposed or precreate: a plain path or a
+// An Entry is one element of hidden, exposed, precreate or writable: a plain path or a
 // template.
 type Entry struct {
 	// Path is absolute and clean but for "..", see [Policy]. It is "" for a

@@ -114,12 +114,12 @@ func (l *launch) makePlan(k rules.Kernel) (rs *confine.Ruleset, err error) {
 	return rs, nil
 }
 
-// foreign is what the launcher left open, without the descriptors that the
-// policy itself names for its report and log.
+// foreign is what the launcher left open for the program: not the descriptors that
+// were taken for the report and the log. One that the policy names for them and that
+// could not be taken is judged like every other.
 func (l *launch) foreign() []int {
-	p := l.request.Policy
 	return slices.DeleteFunc(slices.Clone(l.inherited), func(fd int) bool {
-		return p.Report.IsFD && fd == p.Report.FD || p.Log.To.IsFD && fd == p.Log.To.FD
+		return l.out.Takes(fd) || l.logTo.Takes(fd)
 	})
 }
 
@@ -131,7 +131,7 @@ func (l *launch) demand(gaps []rules.Gap, hint string) error {
 	}
 	var lost []string
 	for _, g := range gaps {
-		if !g.Limit {
+		if isMissing(g) {
 			lost = append(lost, g.What+" ("+g.Why+")")
 		}
 	}
@@ -141,10 +141,13 @@ func (l *launch) demand(gaps []rules.Gap, hint string) error {
 	return nil
 }
 
+// isMissing tells a guarantee that is not given from a limit.
+func isMissing(g rules.Gap) bool { return !g.Limit }
+
 // stopFor is the error of a required launch for the first guarantee among gaps.
 func (l *launch) stopFor(gaps []rules.Gap, hint string) error {
 	for _, g := range gaps {
-		if !g.Limit && l.request.Policy.Required {
+		if isMissing(g) && l.request.Policy.Required {
 			return &failure{
 				code: exitShim, what: "cannot enforce " + g.What, err: errors.New(g.Why + `; the policy is "required"`), hint: hint,
 			}

@@ -5,7 +5,7 @@
 // [Run] is that list of steps. It works on the raw vectors that package boot
 // kept, never on os.Args or os.Environ, which the Go runtime has changed.
 //
-// The confinement is Landlock's, so it starts with this process and is
+// The confinement is the kernel's (Landlock, seccomp, capabilities, mounts), so it starts with this process and is
 // inherited by all that the program starts. What the package cannot do is
 // confine anything that acts for the program from outside.
 package shim

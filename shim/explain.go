@@ -34,7 +34,8 @@ type Explanation struct {
 // real program. It is the plan of this process: its user, capabilities, current
 // directory and mounts.
 //
-// The error is that with which the launch would stop.
+// The error is that with which the launch would stop before it has looked at what
+// holds; a guarantee that cannot be given is no error, but a gap of the report.
 func Explain(p *rules.Policy, source load.Source, program string, c *Call) (*Explanation, error) {
 	l := newLaunch(c)
 	l.self = target.Self{Path: c.ExecFn, Invoked: c.ExecFn}

@@ -23,13 +23,11 @@ func (l *launch) openOutputs() (err error) {
 		}
 		output.Say(output.Name(l.program.Name), "warning", "no report: "+err.Error())
 	}
-	to, err := output.Open(p.Log.To, l.inherited)
-	switch {
-	case err != nil:
+	if l.logTo, err = output.Open(p.Log.To, l.inherited); err != nil {
 		l.request = l.request.with(rules.Gap{What: "log", Why: err.Error(), Limit: true})
 		output.Say(output.Name(l.program.Name), "warning", "no log: "+err.Error())
-	case to != nil && p.Log.Level != "":
-		l.log = output.NewLogger(p.Log.Level, to)
+	} else if l.logTo != nil && p.Log.Level != "" {
+		l.log = output.NewLogger(p.Log.Level, l.logTo)
 	}
 	return nil
 }
@@ -92,6 +90,8 @@ func (l *launch) report(f *failure) *report.Report {
 	r.Enforced, r.NotEnforced = l.enforced(), l.gaps()
 	if l.domain != nil {
 		l.reportDomain(r)
+	} else if l.request.Policy.Confines() {
+		r.Mechanism = report.MechanismUnavailable
 	}
 	r.ElapsedUS = time.Since(l.began).Microseconds()
 	return r
@@ -113,7 +113,7 @@ func (l *launch) reportDomain(r *report.Report) {
 		r.Mechanism = report.MechanismBoth
 	case landlock:
 		r.Mechanism = report.MechanismLandlock
-	case p.UsesLandlock() && d.InForce().ABI == 0:
+	case p.UsesLandlock() && d.InForce().ABI == 0 && slices.ContainsFunc(r.NotEnforced, isMissing):
 		r.Mechanism = report.MechanismUnavailable
 	case filter:
 		r.Mechanism = report.MechanismSeccomp
@@ -125,7 +125,7 @@ func (l *launch) reportDomain(r *report.Report) {
 		}
 	}
 	portsFree := slices.ContainsFunc(r.NotEnforced, func(g rules.Gap) bool {
-		return !g.Limit && (g.What == "connect-tcp" || g.What == "bind-tcp")
+		return isMissing(g) && (g.What == "connect-tcp" || g.What == "bind-tcp")
 	})
 	if filter && p.ConfinesNetwork() && !portsFree {
 		r.Network = string(p.Network.Mode)
@@ -143,11 +143,11 @@ func (l *launch) inForce() rules.Kernel {
 
 // enforced is what holds.
 func (l *launch) enforced() []rules.Enforcement {
-	if l.kernel == nil {
-		return nil
+	if l.domain == nil {
+		return nil // nothing was entered
 	}
-	held, _ := rules.Assess(l.request.Policy, l.inForce())
-	if l.domain != nil && l.domain.Capabilities {
+	held, _ := rules.Assess(l.request.Policy, l.domain.InForce())
+	if l.domain.Capabilities {
 		held = append(held, rules.Enforcement{What: "capabilities", By: rules.ByCapabilities})
 	}
 	if l.checked.done {

@@ -79,7 +79,7 @@ func (l *launch) input() planner.Input {
 	r := l.request
 	return planner.Input{
 		Policy: r.Policy, Source: r.Source, Env: r.Env, Outer: l.call.Envp, Self: l.self, Program: l.program,
-		Report: l.out.Path(), ReadOnly: l.namespace.Sealed(), Step: l.step.is, Debug: l.log.Debug,
+		Report: r.Policy.Report.Path, ReadOnly: l.namespace.Sealed(), Step: l.step.is, Debug: l.log.Debug,
 	}
 }
 

@@ -46,9 +46,10 @@ type launch struct {
 	// warnings are what was said on stderr.
 	warnings []string
 
-	out  *output.File // the report's
-	log  output.Logger
-	step watchedStep
+	// out and logTo are the files of report and log, nil without.
+	out, logTo *output.File
+	log        output.Logger
+	step       watchedStep
 }
 
 func newLaunch(c *Call) *launch {

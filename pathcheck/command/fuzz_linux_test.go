@@ -1,12 +1,13 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
 func FuzzCheck(f *testing.F) {
-	for _, r := range rows {
+	for _, r := range slices.Concat(rows, moreRows) {
 		f.Add(r.text, uint8(0))
 	}
 	for i, g := range growths {

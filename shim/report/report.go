@@ -15,9 +15,9 @@ type Report struct {
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`
 
-	// Mechanism is landlock, landlock+seccomp, seccomp (nothing was asked of
-	// Landlock), none (nothing was asked) or unavailable (Landlock was asked
-	// for and is not there).
+	// Mechanism is landlock, landlock+seccomp, seccomp (which gives all that was
+	// asked), none (nothing was asked) or unavailable (something was asked that only
+	// Landlock gives, and this launch has none of it).
 	Mechanism string `json:"sandbox_mechanism"`
 	// Network is what is in force.
 	Network string `json:"sandbox_network"`

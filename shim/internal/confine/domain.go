@@ -19,7 +19,7 @@ type Domain struct {
 	Filter seccomp.Config
 	// Capabilities is set where those that reach around the confinement were taken.
 	Capabilities bool
-	// Gaps is what of the capabilities stays.
+	// Gaps are the capabilities that are still held.
 	Gaps []rules.Gap
 	// Warning says what was asked for and could not be entered, "" when all was.
 	Warning string

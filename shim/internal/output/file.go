@@ -17,14 +17,9 @@ type File struct {
 	to rules.Destination
 }
 
-// Path is the absolute path of the file, not resolved; "" for a descriptor that
-// was inherited, and for none.
-func (f *File) Path() string {
-	if f == nil {
-		return ""
-	}
-	return f.to.Path
-}
+// Takes reports whether the file is this inherited descriptor, which is closed when
+// the program starts. 2 stays the program's standard error.
+func (f *File) Takes(fd int) bool { return f != nil && f.to.IsFD && f.fd == fd && fd > 2 }
 
 // Open opens a destination for appending. A file must be a regular one
 // of the caller's own with a single name: neither a symlink, nor a FIFO that
@@ -80,6 +75,7 @@ func openDescriptor(d rules.Destination, inherited []int) (*File, error) {
 	if flags&unix.O_ACCMODE == unix.O_RDONLY || flags&unix.O_PATH != 0 {
 		return nil, fmt.Errorf("descriptor %d is not open for writing", d.FD)
 	}
+	// From here on it is the shim's own, see [File.Takes].
 	if d.FD > 2 {
 		if _, err := unix.FcntlInt(uintptr(d.FD), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
 			return nil, fmt.Errorf("descriptor %d: %w", d.FD, err)

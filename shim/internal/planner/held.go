@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
@@ -21,13 +22,16 @@ func hold(pl *plan.Plan, t pathcheck.Tree) (out []pathcheck.Node, err error) {
 		n, err := pathcheck.Lookup(t, h.Path)
 		if err == nil && n.Info().ID != h.Info.ID {
 			n.Close()
-			err = pathcheck.ErrChanged
+			err = errors.New("is another one")
 		}
 		if err != nil {
 			for _, held := range out {
 				held.Close()
 			}
-			return nil, fmt.Errorf("%q: %w (%w)", h.Path, pathcheck.ErrChanged, err)
+			if !pathcheck.Exhausted(err) {
+				err = fmt.Errorf("%w (%w)", pathcheck.ErrChanged, err)
+			}
+			return nil, fmt.Errorf("%q: %w", h.Path, err)
 		}
 		out = append(out, n)
 	}

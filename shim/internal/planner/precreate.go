@@ -42,6 +42,8 @@ func makeEntry(e rules.Entry, root string) error {
 	switch {
 	case e.Derived == nil:
 		return makeDirs(e.Path)
+	case e.Derived.Beneath != "" && e.Derived.Base == "":
+		return errNotChosen
 	case e.Derived.Beneath != "":
 		return makeReal(pathcheck.Join(e.Derived.Base, pathcheck.Rel(e.Derived.Beneath, e.Path)), e.Derived.Kind)
 	case !pathcheck.Within(root, e.Path):
@@ -151,6 +153,9 @@ func notDirectory(dir int, name string, err error) error {
 	}
 	return err
 }
+
+// errNotChosen is a fault of the shim: a template's path that nobody has looked up.
+var errNotChosen = errors.New("the place of its directory is not known")
 
 var errSymlink = errors.New("is a symbolic link")
 

@@ -30,7 +30,7 @@ func Resolve(in Input, argv []string) (p *rules.Policy, dropped []rules.Dropped,
 			Why: fmt.Sprintf("%q is none of the targets of the profile %q, so its templates do not apply", in.Program.Name, p.Profile),
 		})
 	}
-	if !p.Confines() || !p.Derives() {
+	if !p.Derives() {
 		return p, dropped, gaps, nil
 	}
 	in.Policy = p

@@ -48,6 +48,11 @@ func Explain(v *voice.Caller, args []string) error {
 	if err != nil {
 		return err
 	}
+	return explain(v, policy, x, asJSON, all)
+}
+
+// explain prints a plan. It fails when the launch would not start.
+func explain(v *voice.Caller, policy *Policy, x *launch.Explanation, asJSON, all bool) (err error) {
 	stops := stopsOf(policy, x)
 	if asJSON {
 		err = explainJSON(v, x, stops)

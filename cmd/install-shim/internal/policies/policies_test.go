@@ -107,8 +107,13 @@ func TestStops(t *testing.T) {
 	} {
 		x := &explained.Explanation{}
 		x.Report.NotEnforced = row.gaps
-		if got := stopsOf(&Policy{Policy: &rules.Policy{Required: row.required}}, x); (got != "") != row.want {
-			t.Errorf("%s: %q", row.name, got)
+		for _, asJSON := range []bool{false, true} {
+			var out, said bytes.Buffer
+			err := explain(&voice.Caller{Out: &out, Err: &said}, &Policy{Policy: &rules.Policy{Required: row.required}}, x, asJSON, false)
+			told := strings.Contains(said.String(), "would stop: cannot enforce hidden") || strings.Contains(out.String(), `"starts": false`)
+			if (err != nil) != row.want || told != row.want {
+				t.Errorf("%s: %v, %s%s", row.name, err, &out, &said)
+			}
 		}
 	}
 }
@@ -191,6 +196,10 @@ func TestRunFlags(t *testing.T) {
 		{"--set =1", ""},
 		{"--unset A=1", ""},
 		{"--hide=", ""},
+		{"--hide /x\xff", ""},
+		{"--hide /x --expose /x/\xff", ""},
+		{"--set A=\xff", ""},
+		{"--unset \xff", ""},
 	} {
 		var r runFlags
 		f := voice.NewFlags("run")
@@ -215,7 +224,8 @@ func TestRunFlags(t *testing.T) {
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	bare := launch.Copy(t, dir, "bare")
-	installed := launch.Install(t, dir, "tool", launch.Record{Real: "/bin/true"})
+	installed := launch.Install(t, dir, "tool", launch.Record{Real: "/bin/false"})
+	// A program that is started all the same takes the place of this test: it fails.
 	for _, row := range []struct {
 		name, want string
 		args       []string
@@ -223,14 +233,14 @@ func TestRun(t *testing.T) {
 	}{
 		{"no command", "no command given", []string{"--hide", "/x"}, 125},
 		{"no policy", "no policy", []string{"true"}, 125},
-		{"two policies", "goes without", []string{"--policy", "-", "--hide", "/x", "true"}, 125},
-		{"an installed shim", "is an installed shim", []string{"--shim", installed, "--hide", "/x", "/bin/true"}, 125},
-		{"no shim", "is not a shim", []string{"--shim", "/bin/true", "--hide", "/x", "/bin/true"}, 125},
-		{"another program", "names /bin/false, but the command is /bin/true", []string{"--shim", bare, "--policy", "-", "/bin/true"}, 125},
+		{"two policies", "goes without", []string{"--policy", "-", "--hide", "/x", "false"}, 125},
+		{"an installed shim", "is an installed shim", []string{"--shim", installed, "--hide", "/x", "/bin/false"}, 125},
+		{"no shim", "is not a shim", []string{"--shim", "/bin/false", "--hide", "/x", "/bin/false"}, 125},
+		{"another program", "names /bin/true, but the command is /bin/false", []string{"--shim", bare, "--policy", "-", "/bin/false"}, 125},
 		{"no program", "is not on PATH", []string{"--shim", bare, "--hide", "/x", "absent"}, 127},
-		{"too long", "more than an environment variable can hold", []string{"--shim", bare, "--hide", "/x", "--set", "A=" + strings.Repeat("x", MaxString), "/bin/true"}, 125},
+		{"too long", "more than an environment variable can hold", []string{"--shim", bare, "--hide", "/x", "--set", "A=" + strings.Repeat("x", MaxString), "/bin/false"}, 125},
 	} {
-		out, said, code := call(Run, nil, `{"version":1,"program":"/bin/false"}`, row.args...)
+		out, said, code := call(Run, nil, `{"version":1,"program":"/bin/true"}`, row.args...)
 		if code != row.code || !strings.Contains(said, row.want) || out != "" {
 			t.Errorf("%s: %d, %s%s, want %d, %q", row.name, code, out, said, row.code, row.want)
 		}

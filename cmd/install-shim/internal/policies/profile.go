@@ -93,6 +93,9 @@ const defaultRoot = "/root-of-the-policy"
 
 // policyOf makes a policy of a profile alone, as a launch would read it.
 func policyOf(opts load.Options, name, root string) (*rules.Policy, error) {
+	if err := asText(name + root); err != nil {
+		return nil, err
+	}
 	text, err := json.Marshal(map[string]any{"version": 1, "profile": name, "root": root})
 	if err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
 package policies
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -188,7 +190,7 @@ func (r *runFlags) register(f voice.Flags) {
 			r.given = true
 			p, err := shims.FromCwd(s)
 			*list = append(*list, p)
-			return err
+			return cmp.Or(err, asText(s))
 		})
 	}
 	// The last one of a variable counts.
@@ -205,7 +207,7 @@ func (r *runFlags) register(f voice.Flags) {
 		}
 		forget(name)
 		r.set[name] = value
-		return nil
+		return asText(s)
 	})
 	f.Func("unset", "", func(s string) error {
 		if s == "" || strings.Contains(s, "=") {
@@ -213,8 +215,17 @@ func (r *runFlags) register(f voice.Flags) {
 		}
 		forget(s)
 		r.unset = append(r.unset, s)
-		return nil
+		return asText(s)
 	})
+}
+
+// asText says of a string that cannot stand in a policy, where it would become
+// another one.
+func asText(s string) error {
+	if !utf8.ValidString(s) {
+		return errors.New("is not UTF-8, so a policy cannot say it")
+	}
+	return nil
 }
 
 // policy is what the flags say.

@@ -52,6 +52,7 @@ func world(t *testing.T) (dir string) {
 	}
 	launch.Install(t, dir+"/shims", "tool", launch.Record{Real: "/bin/true", PolicyEnv: "MINE"})
 	launch.Install(t, dir+"/shims", "usual", launch.Record{Real: "/bin/true"})
+	launch.Install(t, dir+"/shims", "other", launch.Record{Real: "/bin/false", PolicyEnv: "MINE"})
 	return dir
 }
 
@@ -67,7 +68,7 @@ func TestProbe(t *testing.T) {
 		args       []string
 		code       int
 	}{
-		{"the shim whose variable holds a policy", "tool: a copy of " + dir + "/shims/tool; landlock", []string{path, "MINE=" + policy}, "", nil, 0},
+		{"the shim whose variable holds a policy", "other: a copy of " + dir + "/shims/other; landlock", []string{path, "MINE=" + policy}, "", nil, 0},
 		{"a policy of a file", "a copy of " + dir + "/shims/tool;", []string{path}, policy, []string{"--policy", "-", "--target", "tool"}, 0},
 		{"an expectation that holds", "", []string{path}, policy, []string{"--policy", "-", "--target", "tool", "--expect", "x=read:" + dir + "/secret/file:denied"}, 0},
 		{"one that does not", "ineffective: x: read " + dir + "/open/file: allowed, expected denied", []string{path}, policy, []string{"--policy", "-", "--target", "tool", "--expect", "x=read:" + dir + "/open/file:denied"}, 1},
@@ -80,6 +81,7 @@ func TestProbe(t *testing.T) {
 		{"no time", "must be positive", []string{path}, "", []string{"--timeout", "0s"}, 2},
 		{"a launch that meets it", "meets a shim: argv[0] tool, real program /bin/true", []string{path}, "", []string{"--launch", "tool"}, 0},
 		{"a launch that does not", "meets no shim", []string{path}, "", []string{"--launch", "/bin/true"}, 1},
+		{"another shim of the same variable", "not to that of tool", []string{path}, "", []string{"--target", "tool", "--launch", "other"}, 1},
 		{"another's shim", "not to that of ls", []string{path}, "", []string{"--target", "ls", "--launch", "usual"}, 1},
 	} {
 		out, said, code := call(row.environ, row.in, append([]string{"--dir", dir}, row.args...)...)
@@ -134,6 +136,32 @@ func TestEveryWay(t *testing.T) {
 	}
 	if text, err := os.ReadFile(dir + "/secret/file"); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestWays: each way is another path to the same file.
+func TestWays(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(dir+"/links", 0o755), os.Mkdir(dir+"/a", 0o755), os.WriteFile(dir+"/a/file", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.Stat(dir + "/a/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &set{stage: &stage{dir: dir}}
+	s.everyWay("x", opRead, dir+"/a/file")
+	tried := map[string]bool{}
+	for _, c := range s.checks {
+		if got, err := os.Stat(c.try.Path); err != nil || !os.SameFile(got, want) {
+			t.Errorf("%s: %s: %v", c.Way, c.try.Path, err)
+		}
+		tried[c.try.Path] = true
+	}
+	for _, p := range []string{dir + "/a/file", dir + "/links/1", dir + "/a/../a/file", "/proc/self/root" + dir + "/a/file"} {
+		if !tried[p] {
+			t.Errorf("%s is not tried: %v", p, tried)
+		}
 	}
 }
 

@@ -136,6 +136,8 @@ func TestJudge(t *testing.T) {
 		{denied, allowed, outcome{}, allowed, false},
 		{denied, allowed, outcome{Errno: "ENOENT"}, denied, true}, // hidden from sight
 		{denied, "absent", outcome{Errno: "ENOENT"}, "absent", false},
+		{denied, "absent", outcome{Errno: "ENOTDIR"}, "absent", false},
+		{denied, denied, outcome{Errno: "EACCES"}, denied, true},
 		{allowed, allowed, outcome{}, allowed, true},
 		{allowed, allowed, outcome{Errno: "EACCES"}, denied, false},
 		{allowed, "absent", outcome{Errno: "ENOENT"}, "absent", false},
