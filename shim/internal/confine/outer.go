@@ -33,17 +33,20 @@ func (n *Namespace) leadsOut(fd int) string {
 // openAnew opens a directory again by its path, in the mount namespace of this thread,
 // on the same descriptor.
 func openAnew(fd int, st *unix.Stat_t, text string) bool {
-	const kept = unix.O_ACCMODE | unix.O_PATH | unix.O_NONBLOCK | unix.O_NOATIME
+	const kept = unix.O_ACCMODE | unix.O_PATH | unix.O_NONBLOCK | unix.O_NOATIME | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_APPEND
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || !strings.HasPrefix(text, "/") {
 		return false
 	}
-	fresh, err := unix.Open(text, flags&kept|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fresh, err := unix.Open(text, flags&kept|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fresh)
 	var now unix.Stat_t
+	if at, err := unix.Seek(fd, 0, unix.SEEK_CUR); err == nil { // not of O_PATH
+		_, _ = unix.Seek(fresh, at, unix.SEEK_SET)
+	}
 	return unix.Fstat(fresh, &now) == nil && idOf(&now) == idOf(st) && unix.Dup3(fresh, fd, 0) == nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/launch"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/tests/integration/transparency/bare"
 )
 
@@ -13,6 +14,7 @@ import (
 type difference struct {
 	why  string
 	only func(way) bool // nil means every way
+	root bool           // only of root, with a mount namespace
 	keys []string
 }
 
@@ -55,17 +57,23 @@ var differences = []difference{
 		keys: []string{"stat/flags, superuser", "status/CapInh", "status/CapPrm", "status/CapEff", "status/CapBnd", "status/CapAmb", "capabilities", "ambient"},
 	},
 	{
+		why:  "mounts of the launch protect what the next one rests on; a privilege was used for them",
+		only: func(w way) bool { return w.policy != "" },
+		root: true,
+		keys: []string{"mountinfo", "ns/mnt", "stat/flags, superuser"},
+	},
+	{
 		why:  "the real program of an install in place has another name",
 		only: func(w way) bool { return w.inPlace },
 		keys: []string{"status/Name", "stat/comm", "comm", "name", "exe"},
 	},
 }
 
-// allowedIn returns the keys that may differ.
-func allowedIn(w way) map[string]bool {
+// allowedIn returns the keys that may differ for a user.
+func allowedIn(w way, u launch.User) map[string]bool {
 	keys := make(map[string]bool)
 	for _, d := range differences {
-		if d.only == nil || d.only(w) {
+		if (d.only == nil || d.only(w)) && (!d.root || u == launch.Root && launch.Mounts.Here()) {
 			for _, k := range d.keys {
 				keys[k] = true
 			}

@@ -201,7 +201,7 @@ func (s *stage) compare(t *testing.T, r row) {
 	}
 	report := func(name string, got bare.Account, w way) {
 		t.Helper()
-		diffs, err := compare(direct, got, allowedIn(w))
+		diffs, err := compare(direct, got, allowedIn(w, s.user))
 		if err != nil {
 			t.Fatal(err)
 		}
