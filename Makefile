@@ -17,7 +17,7 @@ include shim/boot/ldflags.mk
 
 # No path, setting, time or commit of the building machine may reach a binary.
 # cgo would bring the C library and its loader, and ignores the entry point.
-GO_BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 GOARM64=v8.0 GOFLAGS= \
+GO_BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 GOARM64=v8.0 GOFLAGS=$(OVERLAY:%=-overlay=%) \
 	go build -trimpath -buildvcs=false
 LDFLAGS  := -s -w -buildid=
 # The shim is read from a cold disk and copied into images, so its size counts.
@@ -28,6 +28,8 @@ SHIM_GCFLAGS := -gcflags=all=-l -gcflags=runtime=
 # No launch lives to a collection: the older collector is 45 KB smaller and starts
 # 5 % faster. A Go that has it no more builds with its own.
 SHIM_EXPERIMENT := $(shell GOEXPERIMENT=nogreenteagc go env GOEXPERIMENT 2>/dev/null)
+# Files in the place of others, for tests of the tests (go build -overlay).
+OVERLAY :=
 # Build tags of the shim: make build TAGS=nocommandcheck
 TAGS :=
 # The shim reads no flag: install-shim finds its version in the file.
@@ -89,6 +91,10 @@ test: need-go build ## all tests that this machine can run
 .PHONY: bench
 bench: build ## what a launch costs, side by side
 	@go run ./tests/bench -bin '$(BIN)'
+
+.PHONY: mutants
+mutants: need-go ## small changes for the worse: does a test notice each?
+	@go run ./tests/mutants
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for $(FUZZTIME)

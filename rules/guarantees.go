@@ -85,8 +85,8 @@ type Gap struct {
 // A promise is one line of the table below: one thing that a policy key gives,
 // or one thing near it that it does not give.
 type promise struct {
-	// key is the policy key; asks, or for the elements of "isolate" isolates,
-	// says whether a policy uses it.
+	// key is the policy key, "" for every policy that confines; asks, or for the
+	// elements of "isolate" isolates, says whether a policy uses it.
 	key      string
 	asks     func(*Policy) bool
 	isolates Isolation
@@ -170,6 +170,10 @@ var promises = []promise{
 		why: "unix sockets stay, so a service that can be asked over one may send for the program",
 	},
 	{
+		key: "network", asks: (*Policy).ConfinesNetwork, what: "network-devices", abi: never, limit: true,
+		why: "a device node that sends what is written to it stays, such as that of a macvtap interface or a modem",
+	},
+	{
 		key: "network", asks: func(p *Policy) bool { return limitsPorts(p) && p.Network.ConnectTCP != nil },
 		what: "connect-tcp", by: ByLandlock, abi: 4,
 	},
@@ -190,9 +194,10 @@ var promises = []promise{
 
 	{key: "isolate", isolates: IsolateSignals, what: "signals", by: ByLandlock, abi: 6, errata: signalErratum},
 	{key: "isolate", isolates: IsolateSignals, what: "control-groups", hold: closed(func(k Kernel) Closure { return k.ControlGroups })},
+	{key: "isolate", isolates: IsolateSignals, what: "resource-limits", by: BySeccomp},
 	{
 		key: "isolate", isolates: IsolateSignals, what: "process-limits", abi: never, limit: true,
-		why: "prlimit, setpriority and sched_setaffinity on other processes of the user are not covered by Landlock",
+		why: "priority, scheduling and processors of another process of the user can be set by its number: setpriority, ioprio_set and sched_setaffinity are what threads use on themselves",
 	},
 	{key: "isolate", isolates: IsolateAbstractUnix, what: "abstract-unix", by: ByLandlock, abi: 6},
 	{key: "isolate", isolates: IsolateUnixSockets, what: "unix-sockets", by: BySeccomp},
@@ -215,6 +220,10 @@ var promises = []promise{
 		key: "commandCheck", asks: (*Policy).ChecksCommand, what: "command", abi: never, limit: true,
 		why: "what a command string does is not known before it runs; the check is advice, the boundary is what confines the program",
 	},
+
+	// Limits, so that a launch whose supervisor lets no filter be loaded can start.
+	{asks: (*Policy).Confines, what: "keyrings", by: BySeccomp, limit: true},
+	{asks: (*Policy).ConfinesFiles, what: "file-ioctls", by: BySeccomp, limit: true},
 }
 
 // holdProc: Landlock answers whoever asks for the contents of a process outside

@@ -266,9 +266,10 @@ func (p *Policy) ConfinesNetwork() bool {
 	return p.Network.Mode != NetworkAllow && p.Network.Mode != ""
 }
 
-// UsesSeccomp reports whether the policy needs a seccomp filter.
+// UsesSeccomp reports whether a key of the policy rests on a seccomp filter. One is
+// loaded for every policy that confines, where it can be.
 func (p *Policy) UsesSeccomp() bool {
-	return p.ConfinesNetwork() || p.Isolate&(IsolateUnixSockets|IsolateTTY) != 0
+	return p.ConfinesNetwork() || p.Isolate&(IsolateSignals|IsolateUnixSockets|IsolateTTY) != 0
 }
 
 // Confines reports whether the policy asks for any confinement at all.

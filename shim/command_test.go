@@ -5,11 +5,14 @@ package shim
 import (
 	"errors"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/errnotest"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/record"
 )
 
 func TestApplet(t *testing.T) {
@@ -68,5 +71,40 @@ func TestCommandUnanswered(t *testing.T) {
 				t.Errorf("%v: %v", errno, err)
 			}
 		})
+	}
+}
+
+// A command that names what is denied is refused, where the policy asks for that, and
+// what could not be seen of another one is reported.
+func TestCheckedCommand(t *testing.T) {
+	landlock(t)
+	dir := stage(t)
+	const asked = `,"commandCheck":"deny"`
+	for _, row := range []struct {
+		name, program, keys, command string
+		refused                      bool
+		unseen                       bool
+	}{
+		{"the network", "/bin/sh", asked, "curl http://example.org", true, false},
+		{"the network, not asked", "/bin/sh", "", "curl http://example.org", false, false},
+		{"nothing", "/bin/sh", asked, "echo ok", false, false},
+		{"opaque", "/bin/sh", asked, "eval $X", false, true},
+		{"no shell", "/bin/true", asked, "curl http://example.org", false, true},
+	} {
+		a := attempt{
+			Policy: `{"version":1,"descriptors":"keep","network":"deny","program":"` + row.program + `"` + row.keys + `}`,
+			Argv:   []string{"sh", "-c", row.command}, Record: record.Record{Report: dir + "/" + strings.ReplaceAll(row.name, " ", "-")},
+		}
+		got, r := run(t, os.Geteuid(), a)
+		if (len(got.Calls) == 0) != row.refused || row.refused && (got.Code != exitRefused || !strings.Contains(got.Stderr, ": refused: ")) {
+			t.Errorf("%s: %+v", row.name, got)
+		}
+		held := slices.ContainsFunc(r.Enforced, func(e rules.Enforcement) bool { return e.What == "command" })
+		unseen := slices.ContainsFunc(r.NotEnforced, func(g rules.Gap) bool {
+			return g.What == "command" && (strings.Contains(g.Why, "opaque: ") || strings.Contains(g.Why, "no shell"))
+		})
+		if !row.refused && (unseen != (row.unseen) || held != (row.keys != "" && row.program == "/bin/sh")) {
+			t.Errorf("%s: enforced %+v, not %+v", row.name, r.Enforced, r.NotEnforced)
+		}
 	}
 }

@@ -101,7 +101,8 @@ func (l *launch) report(f *failure) *report.Report {
 // anything but its roots read-only.
 func (l *launch) reportDomain(r *report.Report) {
 	p, d := l.request.Policy, l.domain
-	landlock, filter := d.Ruleset != nil, !d.Filter.Empty()
+	// The filter that every launch has is named where a key rests on it.
+	landlock, filter := d.Ruleset != nil, !d.Filter.Empty() && p.UsesSeccomp()
 	if p.UsesLandlock() && l.kernel.ABI > 0 {
 		r.Landlock = &report.Landlock{ABI: l.kernel.ABI, Errata: l.kernel.Errata}
 		if l.plan != nil {

@@ -276,3 +276,44 @@ func FuzzPatch(f *testing.F) {
 		}
 	})
 }
+
+// edited is the block of a full record after a change, with the checksum that belongs
+// to it.
+func edited(t *testing.T, change func(block *[boot.RecordSize]byte)) []byte {
+	t.Helper()
+	patched, err := record.Patch(binary(t, 1), full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := [boot.RecordSize]byte(patched[len("\x7fELF and so on"):])
+	change(&block)
+	length := uintptr(block[boot.RecordOffLength]) + uintptr(block[boot.RecordOffLength+1])<<8
+	sum := boot.RecordSum(&block, length)
+	for i := range 4 {
+		block[boot.RecordOffSum+i] = byte(sum >> (8 * i))
+	}
+	return block[:]
+}
+
+// What is whole and not understood is not used: a later version, an unknown choice, a
+// field that ends where the record ends and so has no NUL of its own.
+func TestDecodeRefusesWhatIsWhole(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		change func(block *[boot.RecordSize]byte)
+		want   error
+	}{
+		{"as it was", func(*[boot.RecordSize]byte) {}, nil},
+		{"a later version", func(b *[boot.RecordSize]byte) { b[boot.RecordOffVersion]++ }, record.ErrBroken},
+		{"no version", func(b *[boot.RecordSize]byte) { b[boot.RecordOffVersion] = 0 }, record.ErrBroken},
+		{"another choice on missing", func(b *[boot.RecordSize]byte) { b[boot.RecordOffMissing] = 2 }, record.ErrBroken},
+		{"another choice of argv[0]", func(b *[boot.RecordSize]byte) { b[boot.RecordOffArgv0] = 2 }, record.ErrBroken},
+		{"another choice of the place", func(b *[boot.RecordSize]byte) { b[boot.RecordOffInPlace] = 2 }, record.ErrBroken},
+		{"a byte less", func(b *[boot.RecordSize]byte) { b[boot.RecordOffLength]-- }, record.ErrBroken},
+	} {
+		if _, ok, err := record.Decode(edited(t, row.change)); !errors.Is(err, row.want) || ok != (row.want == nil) {
+			t.Errorf("%s: %v, %v", row.name, ok, err)
+		}
+	}
+}

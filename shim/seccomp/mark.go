@@ -12,8 +12,13 @@ const (
 	markAnswer   = unix.Errno(3999) // below MAX_ERRNO, beyond every errno in use
 )
 
+// proofQuestion is answered like the mark, when its argument is the filter's own.
+const proofQuestion = markQuestion + 1
+
 // Marked reports whether this process stands behind a filter with the mark.
-func Marked() bool {
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, markQuestion, 0, 0, 0, 0, 0)
+func Marked() bool { return ask(markQuestion, 0) }
+
+func ask(question, argument uintptr) bool {
+	_, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, question, argument, 0, 0, 0, 0)
 	return errno == markAnswer
 }

@@ -14,10 +14,15 @@ type call struct {
 	args     [6]uint64
 }
 
-// run interprets the filter of c with the machine of another package. That
+// run interprets the filter of c, and machineOf does for many calls, with the machine of another package. That
 // machine reads words most significant byte first, and the kernel as the
 // processor does, so the words are put down the other way round.
 func run(t *testing.T, c Config, in call) uint32 {
+	t.Helper()
+	return machineOf(t, c)(in)
+}
+
+func machineOf(t *testing.T, c Config) func(call) uint32 {
 	t.Helper()
 	program, err := c.program()
 	if err != nil {
@@ -35,19 +40,21 @@ func run(t *testing.T, c Config, in call) uint32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := []uint32{in.nr, in.arch, 0, 0}
-	for _, a := range in.args {
-		words = append(words, uint32(a), uint32(a>>32))
+	return func(in call) uint32 {
+		words := []uint32{in.nr, in.arch, 0, 0}
+		for _, a := range in.args {
+			words = append(words, uint32(a), uint32(a>>32))
+		}
+		data := make([]byte, 0, 64)
+		for _, w := range words {
+			data = binary.BigEndian.AppendUint32(data, w)
+		}
+		verdict, err := vm.Run(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint32(verdict)
 	}
-	data := make([]byte, 0, 64)
-	for _, w := range words {
-		data = binary.BigEndian.AppendUint32(data, w)
-	}
-	verdict, err := vm.Run(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return uint32(verdict)
 }
 
 func args(list ...uint64) (a [6]uint64) {
@@ -81,8 +88,8 @@ func TestProgram(t *testing.T) {
 		{Sockets: TCPAndUDPSockets},
 		{NoUnixSockets: true},
 		{NoTerminalInput: true},
-		{Mark: true},
-		{Sockets: LocalSockets, NoUnixSockets: true, NoTerminalInput: true, Mark: true},
+		{Mark: 7},
+		{Sockets: LocalSockets, NoUnixSockets: true, NoTerminalInput: true, Mark: 7},
 	}
 	type verdicts [7]uint32 // by config
 	all := func(v uint32) verdicts { return verdicts{v, v, v, v, v, v, v} }
@@ -154,6 +161,9 @@ func TestProgram(t *testing.T) {
 		{"TCGETS", unix.SYS_IOCTL, args(0, unix.TCGETS), all(allow)},
 		{"prctl", unix.SYS_PRCTL, args(unix.PR_GET_NO_NEW_PRIVS), all(allow)},
 		{"the mark", unix.SYS_PRCTL, args(markQuestion), verdicts{allow, allow, allow, allow, allow, mark, mark}},
+		{"the proof", unix.SYS_PRCTL, args(proofQuestion, 7), verdicts{allow, allow, allow, allow, allow, mark, mark}},
+		{"the proof of another filter", unix.SYS_PRCTL, args(proofQuestion, 8), all(allow)},
+		{"TUNSETIFF", unix.SYS_IOCTL, args(3, unix.TUNSETIFF), verdicts{eperm, eperm, eperm, allow, allow, allow, eperm}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for i, c := range configs {
@@ -162,9 +172,13 @@ func TestProgram(t *testing.T) {
 					t.Errorf("%+v: got %#x, want %#x", c, got, row.want[i])
 				}
 				// The same number by another entry is another call.
-				in.arch = unix.AUDIT_ARCH_I386
-				if got := run(t, c, in); got != enosys {
+				in.arch = auditArch32
+				if got := run(t, c, in); c.wants()&noRing != 0 && got != enosys {
 					t.Errorf("%+v, 32-bit entry: got %#x", c, got)
+				}
+				in.arch = unix.AUDIT_ARCH_S390X
+				if got := run(t, c, in); got != enosys {
+					t.Errorf("%+v, entry of another machine: got %#x", c, got)
 				}
 				if x32Bit == 0 {
 					continue
@@ -184,24 +198,35 @@ func TestProgramOddNumbers(t *testing.T) {
 		t.Skip("this machine has no x32")
 	}
 	for _, nr := range []uint32{x32Bit, x32Bit | 512, 1<<32 - 1} {
-		if got := run(t, Config{Mark: true}, call{arch: auditArch, nr: nr}); got != unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS) {
+		if got := run(t, Config{Mark: 7}, call{arch: auditArch, nr: nr}); got != unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS) {
 			t.Errorf("number %#x: %#x", nr, got)
 		}
 	}
 }
 
-func TestLongRule(t *testing.T) {
-	r := rule{nr: 1, verdict: allowVerdict}
-	for len(r.tests) < 126 {
-		r.tests = append(r.tests, equals(0, 1))
+func TestLongFilter(t *testing.T) {
+	var list []rule
+	for n, long := range map[int]bool{100: false, 254: false, 255: true, 300: true} {
+		for len(list) < n {
+			list = append(list, rule{wants: marked, call: 1, errno: unix.EPERM})
+		}
+		a := &assembler{}
+		a.calls(marked, list[:n], nil)
+		if a.long != long {
+			t.Errorf("%d rules of one call: long %v", n, a.long)
+		}
 	}
-	block, err := r.block()
-	if err != nil || len(block) != 255 {
-		t.Errorf("%d instructions, %v", len(block), err)
-	}
-	r.tests = append(r.tests, equals(0, 1))
-	if _, err := r.block(); err == nil {
-		t.Error("a jump over 256 instructions was made")
+}
+
+// A filter is loaded at every start, and each instruction is compiled.
+func TestLength(t *testing.T) {
+	all := Config{Sockets: TCPAndUDPSockets, NoUnixSockets: true, NoTerminalInput: true, NoKeyrings: true, NoFileIoctls: true, NoLimitsOfOthers: true, Mark: 1}
+	for _, c := range []Config{{NoKeyrings: true, Mark: 1}, {NoKeyrings: true, NoFileIoctls: true, Mark: 1}, all} {
+		program, err := c.program()
+		if err != nil || len(program) > 300 {
+			t.Errorf("%+v: %d instructions, %v", c, len(program), err)
+		}
+		t.Logf("%+v: %d instructions", c, len(program))
 	}
 }
 
@@ -209,7 +234,7 @@ func TestEmpty(t *testing.T) {
 	if !(Config{}).Empty() {
 		t.Error("the zero Config asks for something")
 	}
-	for _, c := range []Config{{Sockets: LocalSockets}, {NoUnixSockets: true}, {NoTerminalInput: true}, {Mark: true}} {
+	for _, c := range []Config{{Sockets: LocalSockets}, {NoUnixSockets: true}, {NoTerminalInput: true}, {NoKeyrings: true}, {NoFileIoctls: true}, {NoLimitsOfOthers: true}, {Mark: 7}} {
 		if c.Empty() {
 			t.Errorf("%+v asks for nothing", c)
 		}

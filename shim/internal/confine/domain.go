@@ -15,7 +15,7 @@ import (
 type Domain struct {
 	// Ruleset is in force; nil where none is.
 	Ruleset *Ruleset
-	// Filter is in force; empty where none is.
+	// Filter is in force; empty where none can be loaded.
 	Filter seccomp.Config
 	// Capabilities is set where those that reach around the confinement were taken.
 	Capabilities bool
@@ -26,6 +26,8 @@ type Domain struct {
 
 	asked   *rules.Policy
 	offered rules.Kernel
+	// behind is set where the launcher had a filter of its own in force.
+	behind bool
 	// noRuleset says why a ruleset that was made is not in force.
 	noRuleset string
 }
@@ -53,8 +55,10 @@ func Enter(p *rules.Policy, k rules.Kernel, rs *Ruleset, step func(string)) (*Do
 		}
 	}
 	// Last, since nothing behind it needs a system call that it refuses.
-	if c := filterFor(p); !c.Empty() && k.NoSeccomp == "" {
+	if k.NoSeccomp == "" {
 		step("loading the seccomp filter")
+		c := filterFor(p)
+		d.behind = seccomp.Filtered()
 		if err := seccomp.Load(c); err != nil {
 			return nil, err
 		}

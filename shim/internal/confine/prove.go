@@ -6,22 +6,24 @@ import (
 	"slices"
 	"strconv"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/pathcheck"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/rules/plan"
 	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/internal/planner"
+	"github.com/sandbox-exec-shim/sandbox-exec-shim/shim/seccomp"
 )
 
 // Prove tries what the domain and the plan say, from inside and before the program
 // runs: what is hidden must not open, what is exposed must, outside of the writable
-// roots nothing can be made, the program at path must be executable, sockets that the
-// filter refuses cannot be made, and where processes are isolated the launcher cannot
+// roots nothing can be made, the program at path must be executable, what the filter
+// refuses must be refused, and where processes are isolated the launcher cannot
 // be looked into. A contradiction ends the launch. pl is nil where the policy confines
 // no files.
 func (d *Domain) Prove(pl *planner.Plan, path string) error {
-	if d.Ruleset == nil && d.noRuleset == "" && pl != nil && d.offered.ABI > 0 {
+	if d.Ruleset == nil && d.wantsRuleset() {
 		return errors.New("no ruleset was enforced")
 	}
 	if d.Ruleset != nil && pl != nil {
@@ -32,15 +34,83 @@ func (d *Domain) Prove(pl *planner.Plan, path string) error {
 			return err
 		}
 	}
+	if d.Ruleset != nil {
+		if err := provePorts(d.Ruleset.ports, d.asked.Network); err != nil {
+			return err
+		}
+		if err := proveSignals(d.Ruleset.scopes); err != nil {
+			return err
+		}
+	}
 	if d.Ruleset != nil && d.asked.Isolate.Has(rules.IsolateProc) {
 		if err := d.proveProc(); err != nil {
 			return fmt.Errorf("/proc: %w", err)
 		}
 	}
-	if d.Filter.Empty() && d.offered.NoSeccomp == "" && d.asked.UsesSeccomp() {
-		return errors.New("no filter was loaded")
+	if d.offered.NoSeccomp != "" {
+		return nil
 	}
-	return proveFilter(d.Filter)
+	return seccomp.Prove(d.Filter, d.behind)
+}
+
+// wantsRuleset reports whether Landlock is to hold something that it can hold here.
+func (d *Domain) wantsRuleset() bool {
+	if d.noRuleset != "" {
+		return false
+	}
+	held, _ := rules.Assess(d.asked, d.offered)
+	return slices.ContainsFunc(held, func(e rules.Enforcement) bool {
+		return e.By == rules.ByLandlock && e.What != "audit" // which is about denials, and denies nothing
+	})
+}
+
+// provePorts tries to bind and to connect to ports that are not listed. Landlock
+// is asked before anything is sent. Under "deny" there is no socket to try it with.
+func provePorts(handled uint64, n rules.Network) error {
+	if n.Mode != rules.NetworkPorts {
+		return nil
+	}
+	for _, t := range []struct {
+		access uint64
+		list   []uint16
+		what   string
+		do     func(fd int, to unix.Sockaddr) error
+	}{
+		{ll.AccessNetBindTCP, n.BindTCP, "bind to", unix.Bind},
+		{ll.AccessNetConnectTCP, n.ConnectTCP, "connect to", unix.Connect},
+	} {
+		if handled&t.access == 0 {
+			continue
+		}
+		port := uint16(1024)
+		for slices.Contains(t.list, port) && port < 65535 {
+			port++
+		}
+		if slices.Contains(t.list, port) {
+			continue // every port that this user could try is listed
+		}
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return fmt.Errorf("a TCP socket: %w", err)
+		}
+		err = t.do(fd, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
+		unix.Close(fd)
+		if err = denied(-1, err, "is possible", unix.EACCES); err != nil {
+			return fmt.Errorf("to %s port %d: %w", t.what, port, err)
+		}
+	}
+	return nil
+}
+
+// proveSignals asks whether the launcher, which is outside, could be signalled.
+func proveSignals(scopes uint64) error {
+	if scopes&ll.ScopeSignal == 0 || unix.Getppid() == 0 { // its parent is in another pid namespace
+		return nil
+	}
+	if err := denied(-1, unix.Kill(unix.Getppid(), 0), "can be signalled", unix.EPERM, unix.ESRCH); err != nil {
+		return fmt.Errorf("the launcher: %w", err)
+	}
+	return nil
 }
 
 // proveProc: a domain closes processes outside to one that has no capability for

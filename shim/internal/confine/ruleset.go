@@ -25,6 +25,8 @@ type Ruleset struct {
 	handled plan.Access
 	// withheld is what no rule grants.
 	withheld plan.Access
+	// ports and scopes are handled, too (linux/landlock.h).
+	ports, scopes uint64
 	// flags are those of landlock_restrict_self(2).
 	flags uint32
 	// missing holds the real paths of what must be granted for the program to
@@ -67,6 +69,7 @@ func NewRuleset(p *rules.Policy, k rules.Kernel, needed []string) (*Ruleset, err
 	if attr == (ll.RulesetAttr{}) {
 		return nil, nil
 	}
+	rs.ports, rs.scopes = attr.HandledAccessNet, attr.Scoped
 	fd, err := ll.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
 		return nil, fmt.Errorf("create the Landlock ruleset: %w", err)

@@ -160,6 +160,7 @@ func TestProbedDescriptors(t *testing.T) {
 
 // A proof that got no answer is none.
 func TestProofsUnanswered(t *testing.T) {
+	readableLauncher(t)
 	dir := errnotest.RealDir(t)
 	errnotest.Must(t, os.Mkdir(dir+"/ws", 0o755))
 	_, pl := workspaceOf(t, dir+"/ws")

@@ -29,9 +29,24 @@ var Fstatat = Call{Nr: map[string]uintptr{"amd64": 262, "arm64": 79}[runtime.GOA
 // Openat is openat(2), which all opening goes through.
 var Openat = Call{Nr: unix.SYS_OPENAT}
 
-// Answering runs f on a thread on which a system call fails with errno.
+// Answering runs f on a thread on which a system call fails with errno. With errno
+// 0 the call seems to succeed, and does nothing.
 func Answering(t *testing.T, c Call, errno unix.Errno, f func()) {
 	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its filter
+		err := Fail(c, errno)
+		if err == nil {
+			f()
+		}
+		done <- err
+	}()
+	Must(t, <-done)
+}
+
+// Fail makes a system call fail with errno on the calling thread, for ever.
+func Fail(c Call, errno unix.Errno) error {
 	const arg0, words = 16, 8 // struct seccomp_data
 	load := func(off int) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: uint32(off)}
@@ -45,20 +60,11 @@ func Answering(t *testing.T, c Call, errno unix.Errno, f func()) {
 		filter = slices.Insert(filter, 2, load(arg0+words*c.Arg), unless(c.Is, 1))
 		filter[1].Jf = 3
 	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its filter
-		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-		if err == nil {
-			prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-			err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0)
-		}
-		if err == nil {
-			f()
-		}
-		done <- err
-	}()
-	Must(t, <-done)
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0)
 }
 
 // Silent are errnos that say nothing about what was asked.

@@ -37,6 +37,10 @@ func TestMakeBeneath(t *testing.T) {
 			errnotest.Must(t, os.Mkdir(dir+"/a", 0o755))
 			errnotest.Must(t, os.Symlink(t.TempDir(), dir+"/a/b"))
 		}},
+		{name: "a symlink came up at the end", want: unix.ENOTDIR, spoil: func(t *testing.T, dir string) {
+			errnotest.Must(t, os.MkdirAll(dir+"/a/b", 0o755))
+			errnotest.Must(t, os.Symlink(dir+"/nothing", dir+"/a/b/c"))
+		}},
 		{name: "a file came up", want: unix.ENOTDIR, spoil: func(t *testing.T, dir string) { errnotest.Must(t, os.WriteFile(dir+"/a", nil, 0o644)) }},
 		{name: "the directory is another", want: pathcheck.ErrChanged, spoil: func(t *testing.T, dir string) {
 			errnotest.Must(t, os.Rename(dir, dir+".old"))

@@ -81,7 +81,7 @@ var outcomes = []struct {
 	{way: "root", want: [4]string{"EACCES", "ENOENT", "ENOENT", "EACCES"}},
 	{way: "cmdline", want: [4]string{"ok", "ENOENT", "ENOENT", "ok"}, limit: "proc-visibility"},
 	{way: "status", want: [4]string{"ok", "ENOENT", "ENOENT", "ok"}, limit: "proc-visibility"},
-	{way: "prlimit", want: [4]string{"ok", "ok", "ok", "ok"}, limit: "process-limits"},
+	{way: "prlimit", want: [4]string{"EPERM", "EPERM", "EPERM", "EPERM"}},
 	{way: "priority", want: [4]string{"ok", "EPERM", "ok", "EPERM"}, limit: "process-limits"},
 	{way: "affinity", want: [4]string{"ok", "EPERM", "ok", "EPERM"}, limit: "process-limits"},
 	{way: "abstract", want: [4]string{"EPERM", "EPERM", "EPERM", "EPERM"}},
@@ -146,10 +146,10 @@ func TestProcessesOutsideAreNotReached(t *testing.T) {
 func check(t *testing.T, r report.Report, column int) {
 	t.Helper()
 	want := [4]string{
-		"abstract-unix/landlock capabilities/capabilities proc/landlock signals/landlock tty/seccomp",
-		"abstract-unix/landlock capabilities/capabilities proc-visibility/mount-namespace proc/landlock signals/landlock tty/seccomp",
-		"abstract-unix/landlock proc-visibility/mount-namespace proc/mount-namespace signals/landlock tty/seccomp",
-		"abstract-unix/landlock capabilities/capabilities proc/landlock signals/landlock tty/seccomp",
+		"abstract-unix/landlock capabilities/capabilities proc/landlock resource-limits/seccomp signals/landlock tty/seccomp keyrings/seccomp file-ioctls/seccomp",
+		"abstract-unix/landlock capabilities/capabilities proc-visibility/mount-namespace proc/landlock resource-limits/seccomp signals/landlock tty/seccomp keyrings/seccomp file-ioctls/seccomp",
+		"abstract-unix/landlock proc-visibility/mount-namespace proc/mount-namespace resource-limits/seccomp signals/landlock tty/seccomp keyrings/seccomp file-ioctls/seccomp",
+		"abstract-unix/landlock capabilities/capabilities proc/landlock resource-limits/seccomp signals/landlock tty/seccomp keyrings/seccomp file-ioctls/seccomp",
 	}[column]
 	got := map[string]bool{}
 	for _, e := range r.Enforced {

@@ -73,7 +73,7 @@ func build() {
 		}
 		built.shim = filepath.Join(built.dir, "sandbox-exec-shim")
 		built.installer = filepath.Join(built.dir, "install-shim")
-		cmd := exec.Command("make", "--no-print-directory", "build", "BIN="+built.dir)
+		cmd := exec.Command("make", "--no-print-directory", "build", "BIN="+built.dir, "OVERLAY="+os.Getenv("TEST_OVERLAY"))
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("make build: %w\n%s", err, out)

@@ -30,11 +30,14 @@ func ret(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET |
 
 var onlyHere = []unix.SockFilter{load(offArch), equal(arch, 1, 0), ret(unix.SECCOMP_RET_ALLOW), load(offNr)}
 
-// errnoFilter answers the system calls of the list with an errno.
+// errnoFilter answers the system calls of the list with an errno, or kills.
 func errnoFilter(list []Errno) []unix.SockFilter {
 	f := append([]unix.SockFilter(nil), onlyHere...)
 	for _, e := range list {
 		answer := ret(unix.SECCOMP_RET_ERRNO | uint32(e.Errno))
+		if e.Kill {
+			answer = ret(unix.SECCOMP_RET_KILL_PROCESS)
+		}
 		if e.If {
 			f = append(f, equal(uint32(e.Nr), 0, 4), load(offArg0), equal(e.Arg0, 0, 1), answer, load(offNr))
 		} else {

@@ -49,12 +49,13 @@ type Limit struct {
 }
 
 // An Errno makes the system call Nr fail. With If, only calls whose first
-// argument is Arg0 do.
+// argument is Arg0 do. With Kill, the process that calls it dies of SIGSYS instead.
 type Errno struct {
 	Nr    uintptr
 	If    bool
 	Arg0  uint32
 	Errno syscall.Errno
+	Kill  bool
 }
 
 const (

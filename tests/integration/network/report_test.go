@@ -42,9 +42,9 @@ func TestReportSaysWhatIsInForce(t *testing.T) {
 			network  any
 			enforced string
 		}{
-			{"deny", "deny", "network/seccomp network-tcp/landlock"},
-			{"ports", map[string]any{"connectTCP": []int{1}, "bindTCP": []int{2}, "udp": "deny"}, "connect-tcp/landlock bind-tcp/landlock udp/seccomp other-sockets/seccomp"},
-			{"ports", map[string]any{"udp": "allow"}, "other-sockets/seccomp"},
+			{"deny", "deny", "network/seccomp network-tcp/landlock keyrings/seccomp"},
+			{"ports", map[string]any{"connectTCP": []int{1}, "bindTCP": []int{2}, "udp": "deny"}, "connect-tcp/landlock bind-tcp/landlock udp/seccomp other-sockets/seccomp keyrings/seccomp"},
+			{"ports", map[string]any{"udp": "allow"}, "other-sockets/seccomp keyrings/seccomp file-ioctls/seccomp"},
 		} {
 			got := run(c.network)
 			var by []string

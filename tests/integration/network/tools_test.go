@@ -113,7 +113,7 @@ func TestMissingSeccompStopsOrIsReported(t *testing.T) {
 	report := filepath.Join(dir, "report")
 	c := launch.Shell(sh, "echo started")
 	c.User = u
-	c.Setup = &launch.Setup{Errno: []launch.Errno{{Nr: unix.SYS_SECCOMP, Errno: unix.ENOSYS}}}
+	c.Setup = &launch.Setup{Errno: []launch.Errno{{Nr: unix.SYS_PRCTL, If: true, Arg0: unix.PR_SET_SECCOMP, Errno: unix.EINVAL}}}
 	policy := map[string]any{"version": 1, "network": "deny", "report": report}
 	c.Policy = policy
 	if r := c.Run(t); r.Code != 125 || r.Stdout != "" || !strings.Contains(r.Stderr, "cannot enforce network: seccomp is not available") {
