@@ -186,14 +186,14 @@ func TestCloseDescriptors(t *testing.T) {
 	if len(list) != 1 || list[0].FD != outside || list[0].Closed || list[0].LeadsTo != dir+"/beside/f" || !strings.Contains(list[0].Why, "open for writing") {
 		t.Errorf("%+v", list)
 	}
-	if list, err := CloseDescriptors([]int{outside}, &rules.Policy{}, pl, rules.Kernel{}); err != nil || list != nil {
+	if list, err := CloseDescriptors([]int{outside}, &rules.Policy{}, pl, &Namespace{}); err != nil || list != nil {
 		t.Errorf("without a scope: %+v, %v", list, err)
 	}
 
 	p.Descriptors.Mode = rules.DescriptorsClose
 	doomed, err := unix.Dup(reading)
 	errnotest.Must(t, err)
-	list, err = CloseDescriptors([]int{0, doomed}, p, pl, rules.Kernel{})
+	list, err = CloseDescriptors([]int{0, doomed}, p, pl, &Namespace{})
 	if err != nil || len(list) != 1 || !list[0].Closed || list[0].FD != doomed {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -202,7 +202,7 @@ func TestCloseDescriptors(t *testing.T) {
 	}
 	// A standard descriptor that leads around stays, and is said.
 	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_FSTAT}, unix.EIO, func() {
-		list, err := CloseDescriptors([]int{0}, p, pl, rules.Kernel{})
+		list, err := CloseDescriptors([]int{0}, p, pl, &Namespace{})
 		if err != nil || len(list) != 1 || list[0].Closed || list[0].Why == "" {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -211,12 +211,12 @@ func TestCloseDescriptors(t *testing.T) {
 		t.Errorf("standard input was closed: %v", err)
 	}
 	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_CLOSE}, unix.EIO, func() {
-		if _, err := CloseDescriptors([]int{reading}, p, pl, rules.Kernel{}); !errors.Is(err, unix.EIO) {
+		if _, err := CloseDescriptors([]int{reading}, p, pl, &Namespace{}); !errors.Is(err, unix.EIO) {
 			t.Errorf("one that cannot be closed: %v", err)
 		}
 	})
 	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_CLOSE}, unix.EINTR, func() {
-		if _, err := CloseDescriptors([]int{reading}, p, pl, rules.Kernel{}); err != nil {
+		if _, err := CloseDescriptors([]int{reading}, p, pl, &Namespace{}); err != nil {
 			t.Errorf("close(2) that was interrupted: %v", err)
 		}
 	})

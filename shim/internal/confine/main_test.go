@@ -102,7 +102,7 @@ func enterChild(in []byte) (any, error) {
 		}
 	}
 	if o.Proc {
-		k = EnterProc(&o.Policy, k)
+		k = entered(&o.Policy, k, func() []string { return nil }).Kernel
 	}
 	if !o.Nothing {
 		if err := enter(o, k, &out); err != nil {

@@ -59,7 +59,7 @@ func procChild(in []byte) (any, error) {
 		}
 	}
 	var out newProcState
-	out.Kernel = EnterProc(&rules.Policy{Isolate: rules.IsolateProc}, rules.Kernel{ABI: 1})
+	out.Kernel = procOf(&rules.Policy{Isolate: rules.IsolateProc}, rules.Kernel{ABI: 1}, entered)
 	after, err := openDescriptors()
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func TestUnknownOptionOfProc(t *testing.T) {
 // Only the mount point of a whole proc file system is replaced, with what stands
 // on it.
 func TestFindProc(t *testing.T) {
-	table, err := planner.MountTable()
+	table, err := planner.MountTable(nil)
 	errnotest.Must(t, err)
 	at := slices.IndexFunc(table, func(m pathcheck.Mount) bool { return m.Point == "/proc" && m.FSType == "proc" })
 	if at < 0 {
@@ -254,52 +254,59 @@ func TestFindProc(t *testing.T) {
 	}
 }
 
-// Why there is no private /proc is said, and it is not tried where it would show
-// the processes outside.
-func TestWithProc(t *testing.T) {
+// procOf is what a launch of p has come to about /proc.
+func procOf(p *rules.Policy, k rules.Kernel, enter func(*rules.Policy, rules.Kernel, func() []string) *Namespace) rules.Kernel {
+	got := enter(p, k, func() []string { return nil }).Kernel
+	got.KernelFiles, got.ControlGroups = rules.Closure{}, rules.Closure{}
+	return got
+}
+
+// entered is EnterNamespace for who is surely where it reaches.
+func entered(p *rules.Policy, k rules.Kernel, protected func() []string) *Namespace {
+	n, err := EnterNamespace(p, k, protected)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// Why there is no private /proc is said, and what is foreseen is not done.
+func TestPrivateProcIsAsked(t *testing.T) {
 	kernel(t, 1)
 	child.Root(t)
 	isolate := &rules.Policy{Isolate: rules.IsolateProc}
 	keep := &rules.Policy{Isolate: rules.IsolateProc, Capabilities: rules.CapabilitiesKeep}
-	failed := errors.New("not here")
 	for _, row := range []struct {
-		name  string
-		p     *rules.Policy
-		k     rules.Kernel
-		err   error
-		want  rules.Kernel
-		tried bool
+		name string
+		p    *rules.Policy
+		k    rules.Kernel
+		want rules.Kernel
 	}{
-		{"not asked", &rules.Policy{}, rules.Kernel{ABI: 1}, nil, rules.Kernel{ABI: 1}, false},
-		{"made", isolate, rules.Kernel{ABI: 1}, nil, rules.Kernel{ABI: 1, PrivateProc: true, ProcElsewhere: "/e"}, true},
-		{"failed", isolate, rules.Kernel{ABI: 1}, failed, rules.Kernel{ABI: 1, NoPrivateProc: "not here", ProcElsewhere: "/e"}, true},
-		{"capabilities kept", keep, rules.Kernel{ABI: 1}, nil, rules.Kernel{ABI: 1, PrivateProc: true, ProcElsewhere: "/e", ProcCapabilities: true}, true},
-		{"no Landlock", isolate, rules.Kernel{Unavailable: "off"}, nil, rules.Kernel{Unavailable: "off", NoPrivateProc: "Landlock is not available: off"}, false},
+		{"not asked", &rules.Policy{}, rules.Kernel{ABI: 1}, rules.Kernel{ABI: 1}},
+		{"no Landlock", isolate, rules.Kernel{Unavailable: "off"}, rules.Kernel{Unavailable: "off", NoPrivateProc: "Landlock is not available: off"}},
+		{"foreseen", isolate, rules.Kernel{ABI: 1}, rules.Kernel{ABI: 1, PrivateProc: true}},
+		{"capabilities kept", keep, rules.Kernel{ABI: 1}, rules.Kernel{ABI: 1, PrivateProc: true, ProcCapabilities: true}},
 	} {
-		tried := false
-		got := withProc(row.p, row.k, func() (string, error) { tried = true; return "/e", row.err })
-		if got != row.want || tried != row.tried {
-			t.Errorf("%s: %+v, tried %v", row.name, got, tried)
+		if got := procOf(row.p, row.k, ForeseeNamespace); got != row.want {
+			t.Errorf("%s: %+v", row.name, got)
 		}
 	}
-	never := func() (string, error) { t.Error("tried"); return "", nil }
 	child.Thread(func() {
 		errnotest.Must(t, restrictCapabilities())
-		if got := withProc(keep, rules.Kernel{ABI: 1}, never); got.PrivateProc || got.NoPrivateProc != "it needs CAP_SYS_ADMIN" || got.ProcCapabilities {
+		if got := procOf(keep, rules.Kernel{ABI: 1}, entered); got.PrivateProc || got.NoPrivateProc != "it needs CAP_SYS_ADMIN" || got.ProcCapabilities {
 			t.Errorf("without the capability: %+v", got)
 		}
 	})
 	errnotest.Answering(t, errnotest.Call{Nr: unix.SYS_CAPGET}, unix.ENOMEM, func() {
-		if got := withProc(isolate, rules.Kernel{ABI: 1}, never); got.PrivateProc || got.NoPrivateProc == "" || !got.ProcCapabilities {
+		if got := procOf(isolate, rules.Kernel{ABI: 1}, entered); got.PrivateProc || got.NoPrivateProc == "" || !got.ProcCapabilities {
 			t.Errorf("capabilities not known: %+v", got)
 		}
 	})
-	// What is foreseen is not done.
 	before, err := os.Readlink("/proc/thread-self/ns/mnt")
 	errnotest.Must(t, err)
-	foreseen := ForeseeProc(isolate, rules.Kernel{ABI: 1})
-	if after, err := os.Readlink("/proc/thread-self/ns/mnt"); err != nil || after != before || !foreseen.PrivateProc {
-		t.Errorf("%s, was %s: %+v", after, before, foreseen)
+	procOf(isolate, rules.Kernel{ABI: 1}, ForeseeNamespace)
+	if after, err := os.Readlink("/proc/thread-self/ns/mnt"); err != nil || after != before {
+		t.Errorf("%s, %v, want %s", after, err, before)
 	}
 }
 

@@ -266,9 +266,9 @@ func TestMountTable(t *testing.T) {
 	}
 	none.close()
 	for nr, what := range map[uintptr]func() error{
-		unix.SYS_READ:   func() error { _, err := MountTable(); return err },
-		unix.SYS_LSEEK:  func() error { _, err := MountTable(); return err },
-		unix.SYS_OPENAT: func() error { _, err := MountTable(); return err },
+		unix.SYS_READ:   func() error { _, err := MountTable(nil); return err },
+		unix.SYS_LSEEK:  func() error { _, err := MountTable(nil); return err },
+		unix.SYS_OPENAT: func() error { _, err := MountTable(nil); return err },
 		unix.SYS_PPOLL:  func() error { _, err := w.changed(); return err },
 	} {
 		errnotest.Answering(t, errnotest.Call{Nr: nr}, unix.EIO, func() {
@@ -278,7 +278,7 @@ func TestMountTable(t *testing.T) {
 		})
 	}
 	errnotest.Answering(t, errnotest.Openat, unix.ENOENT, func() {
-		if _, err := MountTable(); !errors.Is(err, errNoProc) {
+		if _, err := MountTable(nil); !errors.Is(err, errNoProc) {
 			t.Errorf("without /proc: %v", err)
 		}
 		if w, absent, err := watchMounts(); w != nil || !absent || err != nil {
