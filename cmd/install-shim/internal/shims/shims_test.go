@@ -1,6 +1,7 @@
 package shims
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,6 +170,12 @@ func TestLookWaitsForNothing(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("a FIFO was waited for")
+	}
+	// Nothing is read from it, nor from a device.
+	for _, path := range []string{fifo, os.DevNull} {
+		if f, err := Open(unix.AT_FDCWD, path, 0); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%s: %v, %v", path, f, err)
+		}
 	}
 	if err := os.Symlink(fifo, fifo+"-link"); err != nil {
 		t.Fatal(err)
