@@ -44,9 +44,10 @@ var differences = []difference{
 		},
 	},
 	{
+		// The kernel notes that a privilege was used (PF_SUPERPRIV), also for a filter.
 		why:  "what the policy asks",
 		only: func(w way) bool { return w.policy != "" },
-		keys: []string{"status/NoNewPrivs", "no new privileges", "status/Seccomp", "status/Seccomp_filters", "seccomp mode", "keyring description"},
+		keys: []string{"status/NoNewPrivs", "no new privileges", "status/Seccomp", "status/Seccomp_filters", "seccomp mode", "keyring description", "stat/flags, superuser"},
 	},
 	{
 		why:  "what the policy asks: capabilities, for a process that has some",

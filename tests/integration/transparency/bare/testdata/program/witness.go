@@ -298,18 +298,16 @@ func witnessPrctl() {
 //go:nosplit
 func witnessKeys() {
 	for id := uintptr(1); id <= 3; id++ {
-		r := raw(syscall.SYS_KEYCTL, keyctlGetID, -id, 0, 0, 0)
-		value("keyring", r)
-		begin("keyring description")
-		n := r
-		if !failed(r) {
-			n = raw(syscall.SYS_KEYCTL, keyctlDescribe, r, ptr(&link[0]), uintptr(len(link)), 0)
-		}
+		value("keyring", raw(syscall.SYS_KEYCTL, keyctlGetID, -id, 0, 0, 0))
+	}
+	begin("keyring description")
+	for id := uintptr(1); id <= 3; id++ {
+		n := raw(syscall.SYS_KEYCTL, keyctlDescribe, -id, ptr(&link[0]), uintptr(len(link)), 0)
 		for i := uintptr(0); !failed(n) && i < n; i++ {
 			put(*(*byte)(unsafe.Add(unsafe.Pointer(&link), i)))
 		}
-		end()
 	}
+	end()
 }
 
 //go:nosplit
