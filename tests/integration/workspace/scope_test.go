@@ -196,9 +196,9 @@ func TestCase69_WithoutLandlockWritesAreNotHeld(t *testing.T) {
 			mechanism string
 			enforced  bool
 		}{
-			{"none, required", 0, true, 125, "cannot enforce writes: Landlock is not available", "none", false},
+			{"none, required", 0, true, 125, "cannot enforce writes: Landlock is not available", "unavailable", false},
 			{"none, not required", 0, false, 0, "not enforced: writes", "unavailable", false},
-			{"ABI 2, required", 2, true, 125, "cannot enforce writes: needs Landlock ABI 3", "none", false},
+			{"ABI 2, required", 2, true, 125, "cannot enforce writes: needs Landlock ABI 3", "unavailable", false},
 			{"ABI 2, not required", 2, false, 0, "not enforced: writes", "landlock", false},
 			{"ABI 3, required", 3, true, 2, "", "landlock", true},
 		} {
